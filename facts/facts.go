@@ -1,0 +1,328 @@
+// Package facts is what is known of one host: types and their JSON, and the registry of reason and
+// finding codes. It does no I/O; detect fills it, plan, doctor, kmod and udev read it.
+//
+// Each leaf is a Field, which keeps apart what is known, what is known to be absent, and what no
+// source told: a missing line in a ticket is not a missing driver.
+package facts
+
+// Schema names the JSON form of Facts. Names in it never change meaning.
+const Schema = "rdmactl.facts/v1"
+
+// Facts is everything detected on one host.
+type Facts struct {
+	Schema string `json:"schema"`
+	// Host is the host's name, redacted in saved evidence.
+	Host Field[string] `json:"host"`
+	// Origin is where the facts were read: "live", "root" or "evidence".
+	Origin string `json:"origin"`
+	// RecordedAt is the day and time of the facts in RFC 3339, UTC: an input of plans, because
+	// support ends on days.
+	RecordedAt Field[string] `json:"recorded_at"`
+
+	Distro     Distro     `json:"distro"`
+	Kernel     Kernel     `json:"kernel"`
+	SecureBoot SecureBoot `json:"secure_boot"`
+	Platform   Platform   `json:"platform"`
+	// PCI holds the network and InfiniBand functions, and no other devices.
+	PCI       Field[[]PCIDevice]  `json:"pci"`
+	RDMA      Field[[]RDMADevice] `json:"rdma"`
+	Netdevs   Field[[]Netdev]     `json:"netdevs"`
+	Modules   Modules             `json:"modules"`
+	Userspace Userspace           `json:"userspace"`
+	Packages  Packages            `json:"packages"`
+	Services  []Service           `json:"services"`
+	Nodes     Field[[]DeviceNode] `json:"device_nodes"`
+	Memlock   Memlock             `json:"memlock"`
+	Access    Access              `json:"access"`
+	Naming    Naming              `json:"naming"`
+	Storage   []FileSystem        `json:"file_systems"`
+	// Managed are the files of rdmactl that are on the host, by path with the sha256 of their text:
+	// what an earlier run left, so that a plan can say "nothing to do".
+	Managed Field[map[string]string] `json:"managed_files"`
+}
+
+// Distro is the distribution, from os-release(5).
+type Distro struct {
+	ID         Field[string]   `json:"id"`         // ID=, lower case as the file has it
+	VersionID  Field[string]   `json:"version_id"` // VERSION_ID=; absent on Debian testing
+	IDLike     Field[[]string] `json:"id_like"`
+	Codename   Field[string]   `json:"codename"`
+	PrettyName Field[string]   `json:"pretty_name"`
+	// Family is the package family: "debian", "rhel", "suse", or another distribution's own ID.
+	Family Field[string] `json:"family"`
+}
+
+// Kernel is the running kernel, or the kernel that the facts are about (a root, --kernel).
+type Kernel struct {
+	Release Field[string] `json:"release"` // uname -r, /proc/sys/kernel/osrelease
+	// Running is false where the release was asked for or found under lib/modules.
+	Running bool          `json:"running"`
+	Flavour Field[string] `json:"flavour"` // amd64, cloud-amd64, generic, aws, uek, default, ...
+	Arch    Field[string] `json:"arch"`    // uname -m: x86_64, aarch64, ...
+	// Installed are the kernels under /lib/modules.
+	Installed Field[[]string] `json:"installed"`
+	// Config holds the options that matter for RDMA, each "y", "m" or "n", without CONFIG_.
+	Config Field[map[string]string] `json:"config"`
+	// Headers is the build tree of the kernel, the target of /lib/modules/REL/build.
+	Headers Field[string] `json:"headers"`
+	// Cmdline is /proc/cmdline without secrets.
+	Cmdline Field[string] `json:"cmdline"`
+	// Taint is the bit mask of /proc/sys/kernel/tainted.
+	Taint Field[int64] `json:"taint"`
+	// Lockdown is none, integrity or confidentiality.
+	Lockdown Field[string] `json:"lockdown"`
+}
+
+// SecureBoot is the state of the firmware and of the kernel's module signature policy.
+type SecureBoot struct {
+	Enabled Field[bool] `json:"enabled"`
+	// SigEnforce is module.sig_enforce, /sys/module/module/parameters/sig_enforce.
+	SigEnforce Field[bool] `json:"module_sig_enforce"`
+}
+
+// Platform says what the host runs on.
+type Platform struct {
+	// Virtualization is what systemd-detect-virt --vm prints, "none" on bare metal.
+	Virtualization Field[string] `json:"virtualization"`
+	Container      Field[bool]   `json:"container"`
+	// ContainerRuntime is docker, podman, kubernetes, lxc, ...
+	ContainerRuntime Field[string] `json:"container_runtime"`
+	UID              Field[int]    `json:"uid"`
+	Systemd          Field[bool]   `json:"systemd"` // systemd is running as the init system
+	MachineVendor    Field[string] `json:"machine_vendor"`
+	MachineModel     Field[string] `json:"machine_model"`
+}
+
+// PCIDevice is one PCI function. Ids are four lower-case hex digits.
+type PCIDevice struct {
+	Address     string        `json:"address"` // domain:bus:device.function
+	Vendor      string        `json:"vendor"`
+	Device      string        `json:"device"`
+	Subvendor   Field[string] `json:"subsystem_vendor"`
+	Subdevice   Field[string] `json:"subsystem_device"`
+	Class       string        `json:"class"` // four hex digits, 0200 Ethernet, 0207 InfiniBand
+	Description Field[string] `json:"description"`
+	// Generation is connectx-3 ... connectx-9, connect-ib, bluefield-2, ... for Mellanox and NVIDIA
+	// functions. A VF's comes from its PF; an id shared by generations stays unknown without it.
+	Generation Field[string] `json:"generation"`
+	// Candidates are the generations that the id allows when Generation is unknown.
+	Candidates []string        `json:"candidates,omitempty"`
+	VF         Field[bool]     `json:"virtual_function"`
+	PF         Field[string]   `json:"physical_function"` // address of a VF's PF
+	NumVFs     Field[int]      `json:"vfs"`
+	Driver     Field[string]   `json:"driver"` // bound driver; absent when none is
+	LinkNow    Field[Link]     `json:"link"`
+	LinkMax    Field[Link]     `json:"link_capability"`
+	NUMANode   Field[int]      `json:"numa_node"` // -1 when the platform has none
+	Netdevs    Field[[]string] `json:"netdevs"`
+	RDMA       Field[[]string] `json:"rdma_devices"`
+	// RDMACapable says that a driver with RDMA exists for this function in the kernel.
+	RDMACapable bool `json:"rdma_capable"`
+	// WantsDriver and WantsRDMADriver are the modules that serve it, such as mlx5_core and mlx5_ib.
+	WantsDriver     string `json:"wants_driver,omitempty"`
+	WantsRDMADriver string `json:"wants_rdma_driver,omitempty"`
+	// WantsProvider is the user-space provider, such as mlx5.
+	WantsProvider string `json:"wants_provider,omitempty"`
+}
+
+// Link is a PCI Express link.
+type Link struct {
+	SpeedGTs float64 `json:"speed_gt_s"` // giga-transfers per second and lane
+	Width    int     `json:"width"`      // lanes
+}
+
+// RDMADevice is one device under /sys/class/infiniband.
+type RDMADevice struct {
+	Name     string        `json:"name"`
+	NodeType Field[string] `json:"node_type"` // CA, RNIC, switch, ...
+	Firmware Field[string] `json:"fw_ver"`
+	PSID     Field[string] `json:"psid"` // board_id
+	NodeGUID Field[string] `json:"node_guid"`
+	NodeDesc Field[string] `json:"node_desc"`
+	HCAType  Field[string] `json:"hca_type"`
+	// PCI is the function's address; absent for software devices.
+	PCI Field[string] `json:"pci"`
+	// Driver is the kernel driver: mlx5_core's RDMA half reports mlx5_ib, Soft-RoCE rdma_rxe.
+	Driver Field[string] `json:"driver"`
+	// Parent is the netdev of a software device (rxe, siw).
+	Parent Field[string] `json:"parent_netdev"`
+	Uverbs Field[string] `json:"uverbs"` // name of the verbs node, such as uverbs0
+	Ports  Field[[]Port] `json:"ports"`
+}
+
+// Port is one port of an RDMA device.
+type Port struct {
+	Number    int           `json:"port"`
+	LinkLayer Field[string] `json:"link_layer"` // InfiniBand or Ethernet
+	// State is the logical state: DOWN, INIT, ARMED, ACTIVE.
+	State     Field[string] `json:"state"`
+	PhysState Field[string] `json:"physical_state"` // LinkUp, Disabled, Polling, ...
+	// RateGbps is the signalling rate of the port in 10^9 bits per second.
+	RateGbps Field[float64] `json:"rate_gbps"`
+	Rate     Field[string]  `json:"rate"` // as the kernel prints it, "100 Gb/sec (4X EDR)"
+	LID      Field[int]     `json:"lid"`
+	SMLID    Field[int]     `json:"sm_lid"`
+	// MTU is the active RDMA MTU in bytes, where a source tells it (sysfs does not).
+	MTU Field[int] `json:"active_mtu"`
+	// GIDs are the non-empty entries of the GID table.
+	GIDs    Field[[]GID]    `json:"gids"`
+	PKeys   Field[[]string] `json:"pkeys"`
+	Netdevs Field[[]string] `json:"netdevs"`
+}
+
+// GID is one entry of a port's GID table.
+type GID struct {
+	Index int    `json:"index"`
+	GID   string `json:"gid"` // eight groups of four hex digits
+	// Type is "IB", "RoCE v1" or "RoCE v2" (gid_attrs/types, kernel 4.4 and later).
+	Type   Field[string] `json:"type"`
+	Netdev Field[string] `json:"netdev"`
+	// IPv4 is the address of an IPv4-mapped GID, empty otherwise.
+	IPv4 string `json:"ipv4,omitempty"`
+}
+
+// Netdev is one network interface.
+type Netdev struct {
+	Name      string        `json:"name"`
+	Driver    Field[string] `json:"driver"`
+	PCI       Field[string] `json:"pci"`
+	OperState Field[string] `json:"operstate"`
+	MTU       Field[int]    `json:"mtu"`
+	MAC       Field[string] `json:"mac"`
+	Type      Field[int]    `json:"type"` // ARPHRD_*: 1 Ethernet, 32 InfiniBand, 772 loopback
+	Virtual   Field[bool]   `json:"virtual"`
+	// Addresses are the addresses in CIDR form, where a source tells them.
+	Addresses Field[[]string] `json:"addresses"`
+}
+
+// Modules are the kernel modules of the RDMA stack and of its users.
+type Modules struct {
+	// Loaded are those in /proc/modules (or lsmod), by name.
+	Loaded Field[[]LoadedModule] `json:"loaded"`
+	// OnDisk are the files of the kernel's modules that belong to the stack.
+	OnDisk []DiskModule `json:"on_disk"`
+	// Blacklisted maps a module to the file and line, or the kernel argument, that keeps it out.
+	Blacklisted Field[map[string]string] `json:"blacklisted"`
+	// LoadAtBoot maps a module to the file that loads it at boot (modules-load.d, /etc/rdma/modules).
+	LoadAtBoot Field[map[string]string] `json:"load_at_boot"`
+}
+
+// LoadedModule is a module in memory.
+type LoadedModule struct {
+	Name       string        `json:"name"`
+	Refs       int           `json:"refs"`
+	UsedBy     []string      `json:"used_by"`
+	SrcVersion Field[string] `json:"srcversion"` // /sys/module/NAME/srcversion
+	Version    Field[string] `json:"version"`
+}
+
+// DiskModule is what modprobe would load, or that it would find nothing.
+type DiskModule struct {
+	Name       string        `json:"name"`
+	Path       Field[string] `json:"path"` // absent: no such module for this kernel
+	Builtin    bool          `json:"builtin"`
+	Origin     Field[string] `json:"origin"` // inbox, updates, extra, dkms, weak-updates, builtin
+	Version    Field[string] `json:"version"`
+	SrcVersion Field[string] `json:"srcversion"`
+	Vermagic   Field[string] `json:"vermagic"`
+	Signer     Field[string] `json:"signer"`
+}
+
+// Userspace is the verbs library as a program would find it.
+type Userspace struct {
+	// Libibverbs are the copies on the loader's path, the first one found first.
+	Libibverbs Field[[]Libibverbs] `json:"libibverbs"`
+	// DriverConf are the names in /etc/libibverbs.d/*.driver.
+	DriverConf Field[[]string] `json:"driver_conf"`
+}
+
+// Libibverbs is one copy of libibverbs.so.1 and the providers beside it.
+type Libibverbs struct {
+	Path string `json:"path"`
+	// PrivateABI is NN of the symbol version IBVERBS_PRIVATE_NN: a provider loads only if it has
+	// the same number.
+	PrivateABI Field[int]        `json:"private_abi"`
+	Version    Field[string]     `json:"version"` // of the owning package
+	Package    Field[string]     `json:"package"`
+	Providers  Field[[]Provider] `json:"providers"`
+}
+
+// Provider is a libNAME-rdmavNN.so.
+type Provider struct {
+	Name string `json:"name"`
+	Path string `json:"path"`
+	// PrivateABI is NN of the file name.
+	PrivateABI int `json:"private_abi"`
+}
+
+// Packages is the package database and its manager.
+type Packages struct {
+	// Manager is apt, dnf, yum or zypper.
+	Manager Field[string] `json:"manager"`
+	// Installed are the packages that belong to an RDMA stack, by name.
+	Installed Field[[]Package] `json:"installed"`
+	// Broken are packages of any kind that are half installed or half configured.
+	Broken Field[[]Package] `json:"broken"`
+	// Repositories are the configured sources, without credentials.
+	Repositories Field[[]string] `json:"repositories"`
+	Held         Field[[]string] `json:"held"`
+}
+
+// Package is one package in the database.
+type Package struct {
+	Name    string `json:"name"`
+	Version string `json:"version"` // as the database has it
+	// Status is the dpkg status ("install ok installed"); empty for rpm.
+	Status string `json:"status,omitempty"`
+	// Origin is the stack it comes from: inbox, mlnx-ofed, doca-ofed, ofed, or unknown.
+	Origin string `json:"origin"`
+}
+
+// Service is a unit that matters to RDMA.
+type Service struct {
+	Name    string        `json:"name"`
+	Load    Field[string] `json:"load"`    // loaded, not-found, masked
+	Active  Field[string] `json:"active"`  // active, inactive, failed, ...
+	Enabled Field[string] `json:"enabled"` // enabled, disabled, static, ...
+	// Memlock is the unit's LimitMEMLOCK: bytes or "infinity".
+	Memlock Field[string] `json:"limit_memlock"`
+}
+
+// DeviceNode is one node under /dev/infiniband.
+type DeviceNode struct {
+	Path  string        `json:"path"`
+	Class string        `json:"class"` // uverbs, umad, issm, rdma_cm, other
+	Mode  Field[string] `json:"mode"`  // octal permission bits, "0666"
+	Owner Field[string] `json:"owner"`
+	Group Field[string] `json:"group"`
+	Ibdev Field[string] `json:"rdma_device"`
+}
+
+// Memlock is how much memory a process may pin. Values are bytes or "unlimited".
+type Memlock struct {
+	// Soft and Hard are those of the process that reads, from /proc/self/limits.
+	Soft Field[string] `json:"soft"`
+	Hard Field[string] `json:"hard"`
+	// PAM are the memlock lines of /etc/security/limits.conf and limits.d, "file: line".
+	PAM Field[[]string] `json:"pam"`
+}
+
+// Access is what the administrator reaches this host over.
+type Access struct {
+	DefaultRouteNetdev Field[string] `json:"default_route_netdev"`
+	DefaultRouteDriver Field[string] `json:"default_route_driver"`
+}
+
+// Naming is the policy for names of RDMA devices.
+type Naming struct {
+	// Rule is the effective 60-rdma-persistent-naming.rules.
+	Rule Field[string] `json:"rule"`
+	// Policy is NAME_FALLBACK, NAME_KERNEL, NAME_PCI, NAME_GUID, ...
+	Policy Field[string] `json:"policy"`
+}
+
+// FileSystem is the free space below one directory.
+type FileSystem struct {
+	Path      string       `json:"path"`
+	FreeBytes Field[int64] `json:"free_bytes"`
+}

@@ -1,0 +1,80 @@
+package strictyaml
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// fieldsOf maps keys to the settable fields of a struct, inlined ones included, and fills its
+// fields of type Pos.
+func fieldsOf(out reflect.Value, pos Pos) map[string]reflect.Value {
+	fields := map[string]reflect.Value{}
+	for i := range out.NumField() {
+		field := out.Type().Field(i)
+		if !field.IsExported() {
+			continue
+		}
+		if field.Type == reflect.TypeFor[Pos]() {
+			out.Field(i).Set(reflect.ValueOf(pos))
+			continue
+		}
+		name, options, _ := strings.Cut(field.Tag.Get("yaml"), ",")
+		if name == "-" {
+			continue
+		}
+		if slices.Contains(strings.Split(options, ","), "inline") && field.Type.Kind() == reflect.Struct {
+			maps.Copy(fields, fieldsOf(out.Field(i), pos))
+			continue
+		}
+		if name == "" {
+			name = strings.ToLower(field.Name)
+		}
+		fields[name] = out.Field(i)
+	}
+	return fields
+}
+
+// suggestion names the nearest known key, or all of them when none is near.
+func suggestion(key string, fields map[string]reflect.Value) string {
+	known := slices.Sorted(maps.Keys(fields))
+	best, bestDistance := "", 3
+	for _, name := range known {
+		if d := distance(key, name); d < bestDistance && d < len(name) {
+			best, bestDistance = name, d
+		}
+	}
+	if best != "" {
+		return fmt.Sprintf("; did you mean %q?", best)
+	}
+	if len(known) == 0 {
+		return ""
+	}
+	return "; known keys are " + strings.Join(known, ", ")
+}
+
+// distance is the number of letters to add, drop or replace (Levenshtein), or a large number when
+// the lengths alone tell that it is above 2.
+func distance(a, b string) int {
+	if len(a)-len(b) > 2 || len(b)-len(a) > 2 {
+		return 1000
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,176 @@
+// Package plan decides which RDMA stack a host gets and by which steps. It is a pure function: facts,
+// profile and request in, Plan out, the same bytes for the same input. It does no I/O.
+package plan
+
+// Schema names the JSON form of a Plan.
+const Schema = "rdmactl.plan/v1"
+
+// Verdict is the answer of a plan.
+type Verdict string
+
+// The verdicts.
+const (
+	Install       Verdict = "install"
+	NothingToDo   Verdict = "nothing-to-do"
+	Refuse        Verdict = "refuse"
+	StackChosen   Verdict = "chosen"
+	StackPossible Verdict = "possible"
+	StackRefused  Verdict = "refused"
+)
+
+// Status is how well a combination of stack, distro, kernel and card is known to work.
+type Status string
+
+// The statuses, best first.
+const (
+	Supported   Status = "supported"   // documented
+	Community   Status = "community"   // documented as community support
+	Present     Status = "present"     // the repository at hand holds packages for exactly this
+	Unknown     Status = "unknown"     // no evidence either way
+	Unsupported Status = "unsupported" // documented as not, or excluded by a rule
+)
+
+// Plan is the whole answer: a verdict for every stack, then the steps to the chosen one.
+type Plan struct {
+	Schema  string  `json:"schema"`
+	Verdict Verdict `json:"verdict"`
+	// Summary is the answer in one sentence, the first line that a person reads.
+	Summary  string    `json:"summary"`
+	Profile  string    `json:"profile,omitempty"`
+	Chosen   *Choice   `json:"chosen"` // null when refused
+	Stacks   []Stack   `json:"stacks"`
+	Steps    []Step    `json:"steps"`
+	Reasons  []Reason  `json:"reasons"` // why the verdict is what it is
+	Warnings []Reason  `json:"warnings"`
+	Reboot   bool      `json:"reboot"`
+	Looked   []string  `json:"looked_at,omitempty"` // for a refusal: what was looked at
+	Solver   *Solution `json:"resolved,omitempty"`  // with --resolve, from the package manager
+}
+
+// Choice is the stack that the plan installs.
+type Choice struct {
+	Stack   string `json:"stack"`
+	Version string `json:"version"` // empty when the package manager decides
+	Method  string `json:"method"`  // packages, repository, local-repo, bundle, source, ...
+	Modules string `json:"modules"` // inbox, prebuilt, dkms, built
+	Status  Status `json:"status"`
+}
+
+// Stack is the verdict for one of the five.
+type Stack struct {
+	Stack     string   `json:"stack"`
+	Version   string   `json:"version"`
+	Installed string   `json:"installed"` // version on the host, empty if none
+	Status    Status   `json:"status"`
+	Verdict   Verdict  `json:"verdict"`
+	Reasons   []Reason `json:"reasons"`
+}
+
+// Reason is one coded reason with the source of the fact behind it.
+type Reason struct {
+	Code   string `json:"code"`
+	Text   string `json:"text"`
+	Source string `json:"source"`
+}
+
+// Kind is what a step does; install has one executor for each.
+type Kind string
+
+// The kinds of steps.
+const (
+	KindPackages Kind = "packages" // through the package manager
+	KindFiles    Kind = "files"    // files that rdmactl writes
+	KindModules  Kind = "modules"  // load kernel modules now
+	KindUdev     Kind = "udev"     // reload rules and trigger the subsystems named
+	KindServices Kind = "services" // reload systemd, start or restart units
+	KindVerify   Kind = "verify"   // verbs loopback
+)
+
+// Step is one change with its reason and its way back.
+type Step struct {
+	ID      string  `json:"id"`
+	Kind    Kind    `json:"kind"`
+	Summary string  `json:"summary"`
+	Why     string  `json:"why"`
+	Changes Changes `json:"changes"`
+	Undo    string  `json:"undo"` // how it is undone, for a person
+	Root    bool    `json:"root"`
+	Network bool    `json:"network"`
+	Reboot  bool    `json:"reboot"`
+	// Bytes is an estimate of what is downloaded and installed, 0 when not known before the solver.
+	Bytes int64 `json:"bytes"`
+}
+
+// Changes is what a step changes on the host.
+type Changes struct {
+	Packages   []PackageChange `json:"packages,omitempty"`
+	Files      []FileChange    `json:"files,omitempty"`
+	Modules    []ModuleChange  `json:"modules,omitempty"`
+	Services   []ServiceChange `json:"services,omitempty"`
+	Subsystems []string        `json:"subsystems,omitempty"` // of udev
+}
+
+// PackageChange is one package that the plan asks the package manager for.
+type PackageChange struct {
+	Name   string `json:"name"`
+	Action string `json:"action"` // install, upgrade, remove
+	// Optional packages are left out, with a warning, when no repository has them.
+	Optional bool `json:"optional,omitempty"`
+}
+
+// FileChange is one file with its whole text.
+type FileChange struct {
+	Path    string `json:"path"`
+	Action  string `json:"action"` // write, remove
+	Mode    string `json:"mode"`   // octal, "0644"
+	Content string `json:"content"`
+}
+
+// ModuleChange is one module to load.
+type ModuleChange struct {
+	Name string `json:"name"`
+	// Optional modules may be missing from this kernel.
+	Optional bool `json:"optional,omitempty"`
+}
+
+// ServiceChange is one unit to act on.
+type ServiceChange struct {
+	Name   string `json:"name"`
+	Action string `json:"action"` // daemon-reload (name empty), start, restart, try-restart
+}
+
+// Solution is the package manager's own answer to the packages of a plan.
+type Solution struct {
+	Manager string            `json:"manager"`
+	Actions []ResolvedPackage `json:"actions"`
+	// DownloadBytes and InstalledBytes are the solver's figures; -1 when it gives none.
+	DownloadBytes  int64 `json:"download_bytes"`
+	InstalledBytes int64 `json:"installed_bytes"`
+}
+
+// ResolvedPackage is one action of the solver.
+type ResolvedPackage struct {
+	Name    string `json:"name"`
+	Arch    string `json:"arch"`
+	From    string `json:"from,omitempty"` // installed version, if any
+	Version string `json:"version"`        // version afterwards; empty for a removal
+	Origin  string `json:"origin"`         // repository as the manager names it
+	Action  string `json:"action"`         // install, upgrade, downgrade, remove, reinstall
+}
+
+// Request is what the user asked for, from flags, configuration or an evidence's request.
+type Request struct {
+	Profile string   // name; empty means the default
+	Stack   string   // one of Stacks
+	Version string   //
+	Method  string   //
+	Kernel  string   // target kernel, empty for the facts' own
+	Cards   []string // --card: generations that cannot be seen
+	Netdev  string   // --netdev: the interface under a Soft-RoCE device
+	Date    string   // RFC 3339 day; empty for the facts' own
+}
+
+// StackNames are the five stacks in the order in which they are shown.
+func StackNames() []string {
+	return []string{"inbox", "rdma-core", "ofed", "mlnx-ofed", "doca-ofed"}
+}

@@ -1,0 +1,80 @@
+// Package profiles holds the intents that rdmactl knows, as YAML that people can read and extend, and
+// the matrix of what works with what. Files are embedded; parsing is strict and names
+// file:line:column.
+package profiles
+
+// Profile is one intent: which stacks may serve it and what it sets up.
+type Profile struct {
+	APIVersion string `yaml:"apiVersion" json:"apiVersion"`
+	Kind       string `yaml:"kind" json:"kind"`
+	Name       string `yaml:"name" json:"name"`
+	Summary    string `yaml:"summary" json:"summary"`
+	// Prefer are the stacks that may serve the profile, best first.
+	Prefer []string `yaml:"prefer" json:"prefer"`
+	// Hardware is "needed" or "optional": whether a host without an RDMA card is refused.
+	Hardware string `yaml:"hardware" json:"hardware"`
+	// Packages are the packages by package family ("debian"), each with a role.
+	Packages map[string][]Package `yaml:"packages" json:"packages"`
+	Modules  Modules              `yaml:"modules" json:"modules"`
+	Memlock  Memlock              `yaml:"memlock" json:"memlock"`
+	Udev     Udev                 `yaml:"udev" json:"udev"`
+	SoftRoCE *SoftRoCE            `yaml:"soft_roce" json:"soft_roce,omitempty"`
+}
+
+// Package is one package of a profile.
+type Package struct {
+	// Name may depend on the release, since Debian 13 and Ubuntu 24.04 renamed libraries (t64).
+	Name string `yaml:"name" json:"name"`
+	Why  string `yaml:"why" json:"why"`
+	// Releases limits the entry to "ID VERSION_ID" pairs, such as "debian 13"; empty means all.
+	Releases []string `yaml:"releases" json:"releases,omitempty"`
+	Optional bool     `yaml:"optional" json:"optional,omitempty"`
+}
+
+// Modules are the kernel modules that a profile loads now and at boot.
+type Modules struct {
+	Load []Module `yaml:"load" json:"load"`
+	// Softdeps are written to /etc/modprobe.d: "softdep NAME pre: ...".
+	Softdeps []Softdep `yaml:"softdeps" json:"softdeps,omitempty"`
+	// Options are written to /etc/modprobe.d, by module.
+	Options map[string]string `yaml:"options" json:"options,omitempty"`
+}
+
+// Module is one module to load.
+type Module struct {
+	Name string `yaml:"name" json:"name"`
+	Why  string `yaml:"why" json:"why"`
+	// Optional modules may be missing from the kernel (cloud kernels lack ULPs).
+	Optional bool `yaml:"optional" json:"optional,omitempty"`
+}
+
+// Softdep is one soft dependency of modprobe.d(5).
+type Softdep struct {
+	Module string   `yaml:"module" json:"module"`
+	Pre    []string `yaml:"pre" json:"pre"`
+	Why    string   `yaml:"why" json:"why"`
+}
+
+// Memlock says who may pin memory without limit.
+type Memlock struct {
+	// Groups get an entry in /etc/security/limits.d; "rdma" by default.
+	Groups []string `yaml:"groups" json:"groups"`
+	// Everyone is the risk that a profile must name: any user may pin all memory.
+	Everyone bool `yaml:"everyone" json:"everyone,omitempty"`
+	// Units get a drop-in with LimitMEMLOCK=infinity where they are present.
+	Units []string `yaml:"units" json:"units"`
+}
+
+// Udev says what a profile changes in device permissions. The zero value changes nothing.
+type Udev struct {
+	// UmadGroup gives the umad nodes to a group, with the risk printed: who writes umad can speak to
+	// the whole fabric.
+	UmadGroup string `yaml:"umad_group" json:"umad_group,omitempty"`
+}
+
+// SoftRoCE is a Soft-RoCE device that exists again after each boot.
+type SoftRoCE struct {
+	Device string `yaml:"device" json:"device"` // such as rxe0
+	// Netdev is "auto" (the default route's, else the only Ethernet one that is up) or a name.
+	Netdev string `yaml:"netdev" json:"netdev"`
+}
