@@ -12,7 +12,7 @@ const Schema = "rdmactl.facts/v1"
 type Facts struct {
 	Schema string `json:"schema"`
 	// Host is the host's name, redacted in saved evidence.
-	Host Field[string] `json:"host"`
+	Host Field[string] `json:"hostname"`
 	// Origin is where the facts were read: "live", "root" or "evidence".
 	Origin string `json:"origin"`
 	// RecordedAt is the day and time of the facts in RFC 3339, UTC: an input of plans, because

@@ -173,7 +173,7 @@ func stringNode(s string) *yaml.Node {
 		node.Style = yaml.DoubleQuotedStyle
 	case strings.Contains(s, "\n"):
 		node.Style = yaml.LiteralStyle
-	case plain.ShortTag() != "!!str" || s == "":
+	case plain.ShortTag() != "!!str" || s == "" || s == "<<":
 		node.Style = yaml.DoubleQuotedStyle
 	}
 	return node

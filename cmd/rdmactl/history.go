@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/rdmactl/rdmactl/install"
+	"github.com/rdmactl/rdmactl/internal/fault"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+type historyOptions struct {
+	follow bool
+}
+
+func (o *historyOptions) addFlags(f *pflag.FlagSet) {
+	f.BoolVarP(&o.follow, "follow", "f", false, "show a run, the latest or the one named, until it has ended")
+}
+
+func newHistoryCmd(g *globalOptions) *cobra.Command {
+	opts := &historyOptions{}
+	cmd := &cobra.Command{
+		Use:     "history [RUN]",
+		GroupID: "main",
+		Short:   "List the runs, or follow one",
+		Long: `List the runs on this host, newest first, with how each ended. With --follow the steps of a run are shown
+as they happen, also for a run whose terminal is gone.` +
+			exitStatus(0, fault.Failed, fault.Usage, fault.Stopped, fault.Interrupted),
+		Example: "  rdmactl history\n  rdmactl history --follow",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runHistory(cmd.Context(), *opts, args, g)
+		},
+	}
+	opts.addFlags(cmd.Flags())
+	return cmd
+}
+
+func runHistory(ctx context.Context, opts historyOptions, args []string, g *globalOptions) error {
+	var id string
+	switch {
+	case len(args) == 1:
+		id = args[0]
+	case len(args) > 1:
+		return fault.New(fault.Usage, "usage", "give one run", "cannot show %d runs at once", len(args))
+	}
+	if opts.follow {
+		report, err := install.Follow(ctx, install.DefaultPaths(), id, g.progress())
+		return g.finish(report, err)
+	}
+	runs, err := install.History(install.DefaultPaths())
+	if err != nil {
+		return err
+	}
+	if id != "" {
+		runs = only(runs, id)
+		if len(runs) == 0 {
+			return fault.New(fault.Usage, "no-such-run", "`rdmactl history` lists the runs", "cannot show run %s: there is no such run", id)
+		}
+	}
+	value := struct {
+		Schema string            `json:"schema"`
+		Runs   []install.RunInfo `json:"runs"`
+	}{"rdmactl.history/v1", runs}
+	if value.Runs == nil {
+		value.Runs = []install.RunInfo{}
+	}
+	return g.print([]answer{{value: value, table: func(w io.Writer) { renderHistory(w, runs) }}}, false)
+}
+
+func only(runs []install.RunInfo, id string) []install.RunInfo {
+	for _, r := range runs {
+		if r.ID == id {
+			return []install.RunInfo{r}
+		}
+	}
+	return nil
+}
+
+func renderHistory(w io.Writer, runs []install.RunInfo) {
+	if len(runs) == 0 {
+		fmt.Fprintln(w, "no runs on this host")
+		return
+	}
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(t, "RUN\tSTATE\tSTARTED\tSTEPS\tWHAT")
+	for _, r := range runs {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\n", r.ID, r.State, r.Started.Local().Format(time.DateTime), r.Steps, r.Summary)
+		if r.Note != "" {
+			fmt.Fprintf(t, "\t\t\t\t%s\n", r.Note)
+		}
+	}
+	_ = t.Flush() // errors of w show at the next write of the process
+}

@@ -1,0 +1,249 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/rdmactl/rdmactl/host"
+	"github.com/rdmactl/rdmactl/install"
+	"github.com/rdmactl/rdmactl/internal/fault"
+	"github.com/rdmactl/rdmactl/plan"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+type installOptions struct {
+	wishOptions
+	kernel          string
+	plan            string
+	dryRun          bool
+	yes             bool
+	resume          bool
+	allowRemove     []string
+	onVerifyFailure string
+}
+
+func (o *installOptions) addFlags(f *pflag.FlagSet) {
+	o.wishOptions.addFlags(f)
+	f.StringVar(&o.plan, "plan", "", "install only if the plan is still the one in `FILE` (from plan --out)")
+	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be done, with the package manager's own answer, and change nothing")
+	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask; needed without a terminal")
+	f.BoolVar(&o.resume, "resume", false, "continue a run that was cut off")
+	f.StringSliceVar(&o.allowRemove, "allow-remove", nil, "`PACKAGE` that may be removed (may be repeated)")
+	f.StringVar(&o.onVerifyFailure, "on-verify-failure", "auto", "when the verification fails: rollback, keep, or auto (rollback if the host passed before)")
+}
+
+func newInstallCmd(g *globalOptions) *cobra.Command {
+	opts := &installOptions{}
+	cmd := &cobra.Command{
+		Use:     "install",
+		GroupID: "main",
+		Short:   "Install the planned stack as a transaction that can be rolled back",
+		Long: `Make the plan, show it, and carry it out: everything is downloaded and verified before anything changes,
+each step is written to a journal with what is needed to undo it, and the last step sends real verbs
+traffic. The run goes on when the terminal or the ssh session is lost; "rdmactl history --follow" shows
+it. A run that was cut off is continued with --resume or undone with "rdmactl rollback".
+
+A second install of the same plan finds nothing to do and exits 0.` +
+			exitStatus(0, fault.Failed, fault.Usage, fault.Refused, fault.Stopped, fault.Unhealthy, fault.RolledBack, fault.Locked, fault.Interrupted),
+		Example: "  sudo rdmactl install --profile inbox\n  sudo rdmactl install --profile soft --yes   # Soft-RoCE, no card needed\n  rdmactl install --profile soft --dry-run",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runInstall(cmd.Context(), *opts, g)
+		},
+	}
+	opts.addFlags(cmd.Flags())
+	return cmd
+}
+
+func runInstall(ctx context.Context, opts installOptions, g *globalOptions) error {
+	if !slices.Contains([]string{"auto", "rollback", "keep"}, opts.onVerifyFailure) {
+		return fault.New(fault.Usage, "usage", "it is auto, rollback or keep", "cannot use --on-verify-failure %q", opts.onVerifyFailure)
+	}
+	env := newEnv(host.NewLive())
+	iopts := install.Options{
+		OnVerifyFailure: opts.onVerifyFailure, AllowRemove: opts.allowRemove, Progress: g.progress(),
+	}
+	if opts.resume {
+		if opts.profile != "" || opts.stack != "" || opts.plan != "" {
+			return fault.New(fault.Usage, "usage", "give --resume alone: the run has its plan", "cannot resume with another wish")
+		}
+		if err := confirm(g, opts.yes, "Continue the unfinished run?"); err != nil {
+			return err
+		}
+		report, err := install.Resume(ctx, env, iopts)
+		return g.finish(report, err)
+	}
+
+	sources, err := (&sourceOptions{kernel: opts.kernel}).open(ctx, g)
+	if err != nil {
+		return err
+	}
+	p, err := opts.make(sources[0], opts.kernel)
+	if err != nil {
+		return err
+	}
+	if opts.plan != "" {
+		if err := agreed(opts.plan, p); err != nil {
+			return err
+		}
+	}
+	switch {
+	case p.Verdict == plan.Refuse:
+		return g.refuse(p)
+	case opts.dryRun:
+		// What the dry run shows is the data, unless it is asked for as JSON.
+		out := g.out
+		if g.format() != "table" {
+			out = g.err
+		}
+		plan.Render(out, p, g.color())
+		report, err := install.DryRun(ctx, newEnv(host.NewDryRun(host.NewLive())), p, out)
+		if g.format() == "table" {
+			return err
+		}
+		return g.finish(report, err)
+	case p.Verdict == plan.Install:
+		plan.Render(g.err, p, g.color())
+		if err := confirm(g, opts.yes, "Install this?"); err != nil {
+			return err
+		}
+	}
+	if iopts.Request, err = json.Marshal(opts.request(host.Told{}, opts.kernel)); err != nil {
+		return fmt.Errorf("cannot keep the request: %w", err)
+	}
+	report, err := install.Start(ctx, env, p, iopts)
+	return g.finish(report, err)
+}
+
+// agreed compares the plan made now with the one that the user has seen. The file is never executed.
+func agreed(path string, now plan.Plan) error {
+	data, err := readSmall(path)
+	if err != nil {
+		return fault.New(fault.Usage, "faulty-plan", "name a file written by `rdmactl plan --out`", "cannot read plan %s: %w", path, err)
+	}
+	var then plan.Plan
+	dec := json.NewDecoder(strings.NewReader(string(data)))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&then); err != nil {
+		return fault.New(fault.Usage, "faulty-plan", "write it anew with `rdmactl plan --out`", "cannot read plan %s: %s: %w", path, jsonPosition(data, err), err)
+	}
+	if then.Schema != plan.Schema {
+		return fault.New(fault.Usage, "faulty-plan", "write it anew with `rdmactl plan --out`", "cannot read plan %s: schema is %q, not %q", path, then.Schema, plan.Schema)
+	}
+	if diff := plan.Compare(then, now); len(diff) > 0 {
+		return fault.New(fault.Stopped, "plan-changed", "look at `rdmactl plan` and agree to the new plan",
+			"cannot install plan %s: the plan for this host is another one now:\n  %s", path, strings.Join(diff, "\n  "))
+	}
+	return nil
+}
+
+// jsonPosition names line and column of a JSON error.
+func jsonPosition(data []byte, err error) string {
+	offset := int64(-1)
+	var syntax *json.SyntaxError
+	var typ *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		offset = syntax.Offset
+	case errors.As(err, &typ):
+		offset = typ.Offset
+	}
+	if offset < 0 || offset > int64(len(data)) {
+		return "1:1"
+	}
+	before := string(data[:offset])
+	line := strings.Count(before, "\n") + 1
+	return fmt.Sprintf("%d:%d", line, len(before)-strings.LastIndex(before, "\n"))
+}
+
+// refuse shows a refused plan: for a person on stderr, as data a run report with the reasons.
+func (g *globalOptions) refuse(p plan.Plan) error {
+	if g.format() == "table" {
+		plan.Render(g.err, p, g.color())
+		return exitError{fault.Refused}
+	}
+	report := install.RunReport{Schema: "rdmactl.run/v1", Verdict: "refused", Steps: []install.StepReport{}, Warnings: p.Reasons}
+	if err := g.print([]answer{{value: report}}, false); err != nil {
+		return err
+	}
+	return exitError{fault.Refused}
+}
+
+// finish prints the report of a run and passes its fault on.
+func (g *globalOptions) finish(report install.RunReport, err error) error {
+	if report.Schema != "" {
+		if pErr := g.print([]answer{{value: report, table: func(w io.Writer) { renderRun(w, report) }}}, false); pErr != nil {
+			return errors.Join(err, pErr)
+		}
+	}
+	return err
+}
+
+// renderRun is the end of a run for a person.
+func renderRun(w io.Writer, r install.RunReport) {
+	switch {
+	case r.Verdict == "nothing-to-do":
+		fmt.Fprintln(w, "nothing to do: the host is as planned")
+	case r.RunID == "":
+		fmt.Fprintln(w, r.Verdict)
+	default:
+		fmt.Fprintf(w, "run %s: %s\n", r.RunID, r.Verdict)
+	}
+	if r.Verify != "" {
+		fmt.Fprintf(w, "verification: %s\n", r.Verify)
+	}
+	for _, warning := range r.Warnings {
+		fmt.Fprintf(w, "warning: %s (%s)\n", warning.Text, warning.Code)
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(w, "note: %s\n", note)
+	}
+	for _, path := range r.Kept {
+		fmt.Fprintf(w, "kept: %s was edited since; it stays as it is\n", path)
+	}
+	if r.RebootRequired {
+		fmt.Fprintln(w, "a reboot is required")
+	}
+	if r.Log != "" {
+		fmt.Fprintf(w, "log: %s\n", r.Log)
+	}
+	if r.Verdict == "done" && r.Changed {
+		fmt.Fprintln(w, "next: `rdmactl verify` measures it, `rdmactl rollback` undoes it")
+	}
+}
+
+// confirm asks before a change. Without a terminal the answer must be given beforehand.
+func confirm(g *globalOptions, yes bool, question string) error {
+	if yes {
+		return nil
+	}
+	if !g.ask {
+		return fault.New(fault.Stopped, "not-confirmed", "add --yes", "cannot ask for confirmation: stdin is not a terminal; nothing was changed")
+	}
+	fmt.Fprintf(g.err, "%s [y/N] ", question)
+	line, err := bufio.NewReader(g.in).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("cannot read the answer: %w", err)
+	}
+	switch strings.ToLower(strings.TrimSpace(line)) {
+	case "y", "yes":
+		return nil
+	}
+	return fault.New(fault.Stopped, "not-confirmed", "answer y, or add --yes", "stopped: not confirmed; nothing was changed")
+}
+
+// progress shows a run while it happens, on stderr.
+func (g *globalOptions) progress() install.Progress {
+	if f, ok := g.err.(*os.File); ok && g.color() && isTerminal(f) {
+		return install.NewTerminal(g.err)
+	}
+	return install.NewPlain(g.err)
+}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/rdmactl/rdmactl/host"
+	"github.com/rdmactl/rdmactl/install"
+	"github.com/rdmactl/rdmactl/internal/fault"
+	"github.com/rdmactl/rdmactl/plan"
+	"github.com/rdmactl/rdmactl/profiles"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// wishOptions are the flags that say what the user wants; plan and install share them.
+type wishOptions struct {
+	profile string
+	stack   string
+	version string
+	method  string
+	cards   []string
+	netdev  string
+	date    string
+}
+
+func (o *wishOptions) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.profile, "profile", "", "the intent: `NAME` of a profile (see `rdmactl profiles list`) or a file; default lts")
+	f.StringVar(&o.stack, "stack", "", "one `STACK`: inbox, rdma-core, ofed, mlnx-ofed or doca-ofed")
+	f.StringVar(&o.version, "version", "", "`VERSION` of the stack")
+	f.StringSliceVar(&o.cards, "card", nil, "state hardware that cannot be seen: `GENERATION`, such as connectx-5 (may be repeated)")
+	f.StringVar(&o.netdev, "netdev", "", "network interface under a Soft-RoCE device; default: the one of the default route")
+	f.StringVar(&o.date, "date", "", "answer for the day `YYYY-MM-DD` instead of today")
+}
+
+// request merges the flags over what an evidence asks for.
+func (o *wishOptions) request(told host.Told, kernel string) plan.Request {
+	req := plan.Request{
+		Profile: o.profile, Stack: o.stack, Version: o.version, Method: o.method, Cards: o.cards, Netdev: o.netdev,
+		Date: o.date, Kernel: kernel,
+	}
+	if told.Request == nil {
+		return req
+	}
+	for _, m := range []struct {
+		flag *string
+		told string
+	}{
+		{&req.Profile, told.Request.Profile},
+		{&req.Stack, told.Request.Stack},
+		{&req.Version, told.Request.Version},
+		{&req.Method, told.Request.Method},
+		{&req.Kernel, told.Request.TargetKernel},
+	} {
+		if *m.flag == "" {
+			*m.flag = m.told
+		}
+	}
+	return req
+}
+
+// make makes the plan of one host.
+func (o *wishOptions) make(s source, kernel string) (plan.Plan, error) {
+	req := o.request(s.reader.Told(), kernel)
+	profile, err := loadProfile(req.Profile)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	return plan.Make(s.facts, profile, req)
+}
+
+type planOptions struct {
+	sourceOptions
+	wishOptions
+	resolve  bool
+	out      string
+	detailed bool
+}
+
+func (o *planOptions) addFlags(f *pflag.FlagSet) {
+	o.sourceOptions.addFlags(f)
+	o.wishOptions.addFlags(f)
+	f.BoolVar(&o.resolve, "resolve", false, "ask the package manager's solver for the exact packages (no root, changes nothing)")
+	f.StringVar(&o.out, "out", "", "also write the plan as JSON to `FILE`, for install --plan")
+	f.BoolVar(&o.detailed, "detailed-exitcode", false, "exit 9 when there is something to install")
+}
+
+func newPlanCmd(g *globalOptions) *cobra.Command {
+	opts := &planOptions{}
+	cmd := &cobra.Command{
+		Use:     "plan",
+		GroupID: "main",
+		Short:   "Say which RDMA stack this host can have, why, and by which steps",
+		Long: `Give a verdict for each of the five stacks and the steps that take this host to the chosen one. Nothing is
+changed and no root is needed. Without --profile or --stack the answer is for the profile "lts".
+
+A host without an RDMA card is refused (exit 3) with what was looked at and what can be done.` +
+			exitStatus(0, fault.Failed, fault.Usage, fault.Refused, fault.Stopped, fault.Changes),
+		Example: "  rdmactl plan\n  rdmactl plan --profile soft --resolve\n  rdmactl plan --evidence host.yaml -o json",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runPlan(cmd.Context(), *opts, g)
+		},
+	}
+	opts.addFlags(cmd.Flags())
+	return cmd
+}
+
+func runPlan(ctx context.Context, opts planOptions, g *globalOptions) error {
+	if opts.resolve && (len(opts.evidence) > 0 || opts.root != "") {
+		return fault.New(fault.Usage, "usage", "run `rdmactl plan --resolve` on the host itself",
+			"cannot resolve packages: the host is not here")
+	}
+	sources, faulty := opts.open(ctx, g)
+	several := opts.several(sources)
+	if opts.out != "" && several {
+		return fault.New(fault.Usage, "usage", "give one host", "cannot write %s: the answer is about several hosts", opts.out)
+	}
+	var answers []answer
+	var refused, changes bool
+	for _, s := range sources {
+		p, err := opts.make(s, opts.kernel)
+		if err != nil {
+			if several {
+				return fmt.Errorf("%s: %w", s.hostName(), err)
+			}
+			return err
+		}
+		if opts.resolve && p.Verdict == plan.Install {
+			solution, err := install.Resolve(ctx, s.reader, p)
+			if err != nil {
+				return err
+			}
+			p.Solver = &solution
+		}
+		refused = refused || p.Verdict == plan.Refuse
+		changes = changes || p.Verdict == plan.Install
+		answers = append(answers, answer{
+			host: s.hostName(), value: p,
+			table: func(w io.Writer) { plan.Render(w, p, g.color()) },
+		})
+	}
+	if err := g.print(answers, several); err != nil {
+		return err
+	}
+	if opts.out != "" && len(answers) == 1 {
+		data, err := json.MarshalIndent(answers[0].value, "", "  ")
+		if err != nil {
+			return fmt.Errorf("cannot write %s: %w", opts.out, err)
+		}
+		if err := writePrivate(opts.out, append(data, '\n'), g.out); err != nil {
+			return err
+		}
+	}
+	switch {
+	case faulty != nil:
+		return faulty
+	case several: // every host got its answer
+		return nil
+	case refused:
+		return exitError{fault.Refused}
+	case changes && opts.detailed:
+		return exitError{fault.Changes}
+	}
+	return nil
+}
+
+// defaultProfile is the profile that plan answers for when nothing is named.
+const defaultProfile = "lts"
+
+// loadProfile finds a profile by name, or reads it from a file when the name has a slash or ends in
+// .yaml.
+func loadProfile(name string) (profiles.Profile, error) {
+	if name == "" {
+		name = defaultProfile
+	}
+	if isFileName(name) {
+		data, err := readSmall(name)
+		if err != nil {
+			return profiles.Profile{}, fault.New(fault.Usage, "faulty-profile", "name a profile or a file that you may read",
+				"cannot read profile %s: %w", name, err)
+		}
+		return profiles.LoadFile(name, data)
+	}
+	return profiles.Load(name)
+}

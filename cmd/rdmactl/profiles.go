@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/rdmactl/rdmactl/internal/fault"
+	"github.com/rdmactl/rdmactl/profiles"
+	"github.com/spf13/cobra"
+)
+
+func newProfilesCmd(g *globalOptions) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "profiles",
+		GroupID: "around",
+		Short:   "List, show and check profiles",
+		Long:    "A profile is an intent: which stacks may serve it, and which packages, modules and limits it sets up." + exitStatus(0, fault.Usage),
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(
+		&cobra.Command{
+			Use: "list", Short: "List the profiles", Args: noArgs,
+			Long: "List the profiles that are built in." + exitStatus(0, fault.Usage),
+			RunE: func(*cobra.Command, []string) error { return runProfilesList(g) },
+		},
+		&cobra.Command{
+			Use: "show NAME", Short: "Show one profile", Args: cobra.ArbitraryArgs,
+			Long: "Show one profile, a built-in one or a file." + exitStatus(0, fault.Usage),
+			RunE: func(_ *cobra.Command, args []string) error { return runProfilesShow(args, g) },
+		},
+		&cobra.Command{
+			Use: "lint FILE...", Short: "Check profile files", Args: cobra.ArbitraryArgs,
+			Long: "Check profile files; each fault is named with file, line and column." + exitStatus(0, fault.Usage),
+			RunE: func(_ *cobra.Command, args []string) error { return runProfilesLint(args, g) },
+		},
+	)
+	return cmd
+}
+
+func runProfilesList(g *globalOptions) error {
+	list, err := profiles.List()
+	if err != nil {
+		return err
+	}
+	value := struct {
+		Schema   string             `json:"schema"`
+		Profiles []profiles.Profile `json:"profiles"`
+	}{"rdmactl.profiles/v1", list}
+	return g.print([]answer{{value: value, table: func(w io.Writer) {
+		t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+		for _, p := range list {
+			fmt.Fprintf(t, "%s\t%s\n", p.Name, p.Summary)
+		}
+		_ = t.Flush() // errors of w show at the next write of the process
+	}}}, false)
+}
+
+func runProfilesShow(args []string, g *globalOptions) error {
+	if len(args) != 1 {
+		return fault.New(fault.Usage, "usage", "`rdmactl profiles list` lists them", "cannot show a profile: give one name")
+	}
+	p, err := loadProfile(args[0])
+	if err != nil {
+		return err
+	}
+	a := answer{value: p}
+	if g.format() == "table" { // a profile reads best as what it is
+		return printYAML(g.out, a, false)
+	}
+	return g.print([]answer{a}, false)
+}
+
+func runProfilesLint(args []string, g *globalOptions) error {
+	if len(args) == 0 {
+		return fault.New(fault.Usage, "usage", "name the files", "cannot check profiles: no file was given")
+	}
+	for _, file := range args {
+		data, err := readSmall(file)
+		if err != nil {
+			return fault.New(fault.Usage, "faulty-profile", "name a file that you may read", "cannot read profile %s: %w", file, err)
+		}
+		p, err := profiles.LoadFile(file, data)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(g.err, "%s: profile %s is well-formed\n", file, p.Name)
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package vm
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// cache is a directory of things that take long to make. Each is a directory named after what it is
+// and a hash of what it was made of; it is made beside and renamed, so it is whole or not there.
+type cache struct {
+	dir string
+	log io.Writer
+}
+
+// openCache makes the cache directory, root's only: it holds a signing key and disks that boot.
+func openCache(log io.Writer) (*cache, error) {
+	dir := os.Getenv("RDMACTL_CACHE")
+	if dir == "" {
+		dir = "/var/cache/rdmactl-test"
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("cannot make the cache %s: %w", dir, err)
+	}
+	fi, err := os.Lstat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !fi.IsDir() || fi.Mode().Perm()&0o022 != 0 {
+		return nil, fmt.Errorf("cannot use the cache %s: not a directory that only its owner writes (mode %v)", dir, fi.Mode())
+	}
+	return &cache{dir: dir, log: log}, nil
+}
+
+// key is a short hash of what a thing is made of.
+func key(parts ...any) (string, error) {
+	b, err := json.Marshal(parts)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:8]), nil
+}
+
+// lock takes the named lock, waiting for another run that holds it.
+func (c *cache) lock(name string) (unlock func(), err error) {
+	f, err := os.OpenFile(filepath.Join(c.dir, name+".lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
+		if !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot lock %s: %w", f.Name(), err), f.Close())
+	}
+	return func() { _ = f.Close() }, nil
+}
+
+// get returns the directory kind-hash, made by build when it is not there. build fills the
+// directory that it is given. Older directories of the same kind are removed.
+func (c *cache) get(kind, hash string, build func(dir string) error) (string, error) {
+	unlock, err := c.lock(kind)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	final := filepath.Join(c.dir, kind+"-"+hash)
+	if _, err := os.Stat(final); err == nil {
+		return final, nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	// Only one thing of a kind is kept: disks are large, and a kind is one suite's.
+	old, err := filepath.Glob(filepath.Join(c.dir, kind+"-*"))
+	if err != nil {
+		return "", err
+	}
+	for _, o := range old {
+		if err := os.RemoveAll(o); err != nil {
+			return "", fmt.Errorf("cannot remove the outdated %s: %w", o, err)
+		}
+	}
+	tmp := filepath.Join(c.dir, kind+"-tmp")
+	if err := os.Mkdir(tmp, 0o755); err != nil {
+		return "", err
+	}
+	if err := build(tmp); err != nil {
+		return "", errors.Join(fmt.Errorf("cannot make %s: %w", kind, err), os.RemoveAll(tmp))
+	}
+	if err := os.Rename(tmp, final); err != nil {
+		return "", err
+	}
+	return final, nil
+}

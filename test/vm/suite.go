@@ -1,0 +1,54 @@
+package vm
+
+// Suite is one Debian release.
+type Suite struct {
+	// Name is the code name that apt knows, Version the number in os-release.
+	Name, Version string
+	// soname64 says that libraries with a 64-bit time_t have the suffix t64 (Debian 13 and later).
+	soname64 bool
+	// splitUsr says that mmdebstrap leaves /bin and /usr/bin apart, as no installed host of that
+	// release has them (Debian 11).
+	splitUsr bool
+}
+
+// The releases that are tested.
+var (
+	Bullseye = Suite{Name: "bullseye", Version: "11", splitUsr: true}
+	Bookworm = Suite{Name: "bookworm", Version: "12"}
+	Trixie   = Suite{Name: "trixie", Version: "13", soname64: true}
+)
+
+// Suites returns the tested releases, oldest first.
+func Suites() []Suite { return []Suite{Bullseye, Bookworm, Trixie} }
+
+func (s Suite) String() string { return s.Name }
+
+// rootPackages are on the machine before a test starts: what a minimal server install has, and
+// nothing that belongs to an RDMA stack.
+func (s Suite) rootPackages() []string {
+	return []string{
+		"dbus", "iproute2", "kmod", "linux-image-amd64", "procps", "systemd", "systemd-sysv",
+		"udev", "util-linux",
+	}
+}
+
+// repoPackages are offered by the repository on the disk, with everything they need or recommend.
+func (s Suite) repoPackages() []string {
+	t64 := ""
+	if s.soname64 {
+		t64 = "t64"
+	}
+	return []string{
+		"rdma-core", "libibverbs1", "ibverbs-providers", "ibverbs-utils", "librdmacm1" + t64,
+		"rdmacm-utils", "libibumad3", "libibmad5", "libibnetdisc5" + t64, "infiniband-diags",
+		"perftest", "mstflint", "ethtool", "opensm", "ibacm", "srptools", "pciutils",
+	}
+}
+
+// forbidden are name patterns (path.Match) of packages that must not be in a root.
+func forbidden() []string {
+	return []string{
+		"rdma-core", "libibverbs*", "ibverbs-*", "librdmacm*", "rdmacm-*", "libibumad*", "libibmad*",
+		"libibnetdisc*", "infiniband-diags", "perftest", "mstflint", "opensm*", "ibacm", "srptools",
+	}
+}
