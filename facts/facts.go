@@ -43,11 +43,14 @@ type Facts struct {
 
 // Distro is the distribution, from os-release(5).
 type Distro struct {
-	ID         Field[string]   `json:"id"`         // ID=, lower case as the file has it
-	VersionID  Field[string]   `json:"version_id"` // VERSION_ID=; absent on Debian testing
-	IDLike     Field[[]string] `json:"id_like"`
-	Codename   Field[string]   `json:"codename"`
-	PrettyName Field[string]   `json:"pretty_name"`
+	ID        Field[string]   `json:"id"`         // ID=, lower case as the file has it
+	VersionID Field[string]   `json:"version_id"` // VERSION_ID=; absent on Debian testing
+	IDLike    Field[[]string] `json:"id_like"`
+	Codename  Field[string]   `json:"codename"`
+	// PointRelease is the full version where os-release has only the major one: "7.5.1804" of CentOS
+	// 7, "12.5" of Debian, from /etc/redhat-release and /etc/debian_version.
+	PointRelease Field[string] `json:"point_release"`
+	PrettyName   Field[string] `json:"pretty_name"`
 	// Family is the package family: "debian", "rhel", "suse", or another distribution's own ID.
 	Family Field[string] `json:"family"`
 }
@@ -106,16 +109,19 @@ type PCIDevice struct {
 	// functions. A VF's comes from its PF; an id shared by generations stays unknown without it.
 	Generation Field[string] `json:"generation"`
 	// Candidates are the generations that the id allows when Generation is unknown.
-	Candidates []string        `json:"candidates,omitempty"`
-	VF         Field[bool]     `json:"virtual_function"`
-	PF         Field[string]   `json:"physical_function"` // address of a VF's PF
-	NumVFs     Field[int]      `json:"vfs"`
-	Driver     Field[string]   `json:"driver"` // bound driver; absent when none is
-	LinkNow    Field[Link]     `json:"link"`
-	LinkMax    Field[Link]     `json:"link_capability"`
-	NUMANode   Field[int]      `json:"numa_node"` // -1 when the platform has none
-	Netdevs    Field[[]string] `json:"netdevs"`
-	RDMA       Field[[]string] `json:"rdma_devices"`
+	Candidates []string `json:"candidates,omitempty"`
+	// FlashRecovery says that the card's firmware does not start: it shows an id of its own and binds
+	// no network driver.
+	FlashRecovery bool            `json:"flash_recovery,omitempty"`
+	VF            Field[bool]     `json:"virtual_function"`
+	PF            Field[string]   `json:"physical_function"` // address of a VF's PF
+	NumVFs        Field[int]      `json:"vfs"`
+	Driver        Field[string]   `json:"driver"` // bound driver; absent when none is
+	LinkNow       Field[Link]     `json:"link"`
+	LinkMax       Field[Link]     `json:"link_capability"`
+	NUMANode      Field[int]      `json:"numa_node"` // -1 when the platform has none
+	Netdevs       Field[[]string] `json:"netdevs"`
+	RDMA          Field[[]string] `json:"rdma_devices"`
 	// RDMACapable says that a driver with RDMA exists for this function in the kernel.
 	RDMACapable bool `json:"rdma_capable"`
 	// WantsDriver and WantsRDMADriver are the modules that serve it, such as mlx5_core and mlx5_ib.
@@ -266,6 +272,9 @@ type Packages struct {
 	// Repositories are the configured sources, without credentials.
 	Repositories Field[[]string] `json:"repositories"`
 	Held         Field[[]string] `json:"held"`
+	// OFEDInfo is what "ofed_info -s" prints, without the colon: the vendor release that was installed
+	// by mlnxofedinstall or doca-ofed.
+	OFEDInfo Field[string] `json:"ofed_info"`
 }
 
 // Package is one package in the database.

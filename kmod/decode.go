@@ -34,9 +34,15 @@ func modinfoDecoder(filename string) host.Decoder {
 
 // Decode prints a module file of size bytes as modinfo(8) would, under the given file name. The
 // compression is told by the file's first bytes, not by its name. One difference: a newline inside a
-// value is followed by two tabs, so that no value can pose as a line of its own.
+// value is followed by two tabs, and strings whose key is no word or claims a signature are left out,
+// so that nothing can pose as a line of its own.
 func Decode(filename string, file io.ReaderAt, size int64) (string, error) {
-	image, imageSize, err := unpack(file, size)
+	return decode(filename, file, size, maxModuleSize)
+}
+
+// decode is Decode with a bound for the unpacked size, in bytes.
+func decode(filename string, file io.ReaderAt, size, limit int64) (string, error) {
+	image, imageSize, err := unpack(file, size, limit)
 	if err != nil {
 		return "", fmt.Errorf("cannot unpack module: %w", err)
 	}
@@ -51,8 +57,8 @@ func Decode(filename string, file io.ReaderAt, size int64) (string, error) {
 	return layOut(filename, modinfo, sig), nil
 }
 
-// unpack returns the ELF image of a module file.
-func unpack(file io.ReaderAt, size int64) (io.ReaderAt, int64, error) {
+// unpack returns the ELF image of a module file, of limit bytes at most if it is packed.
+func unpack(file io.ReaderAt, size, limit int64) (io.ReaderAt, int64, error) {
 	var magic [6]byte
 	if n, err := file.ReadAt(magic[:], 0); err != nil && err != io.EOF {
 		return nil, 0, err
@@ -68,7 +74,7 @@ func unpack(file io.ReaderAt, size int64) (io.ReaderAt, int64, error) {
 		plain = newXZReader(packed)
 	case string(magic[:4]) == "\x28\xb5\x2f\xfd":
 		z, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-			zstd.WithDecoderMaxMemory(maxModuleSize), zstd.WithDecoderMaxWindow(maxWindow))
+			zstd.WithDecoderMaxMemory(uint64(limit)), zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
 			return nil, 0, err
 		}
@@ -83,7 +89,7 @@ func unpack(file io.ReaderAt, size int64) (io.ReaderAt, int64, error) {
 	default:
 		return nil, 0, fmt.Errorf("file starts with % x: neither ELF nor xz, zstd or gzip", magic)
 	}
-	image, err := readBounded(plain, maxModuleSize)
+	image, err := readBounded(plain, limit)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -146,7 +152,7 @@ func layOut(filename string, modinfo []string, sig *signature) string {
 	var params []Param
 	for _, s := range modinfo {
 		key, value, ok := strings.Cut(s, "=")
-		if !ok {
+		if !ok || !isInfoKey(key) || isComputedKey(key) {
 			continue
 		}
 		if key == "parm" || key == "parmtype" {
@@ -174,6 +180,16 @@ func layOut(filename string, modinfo []string, sig *signature) string {
 		}
 	}
 	return b.String()
+}
+
+// isComputedKey says that modinfo finds this out from elsewhere than .modinfo; a module that has such a
+// string tries to pass for what it is not.
+func isComputedKey(key string) bool {
+	switch key {
+	case "filename", "sig_id", "signer", "sig_key", "sig_hashalgo", "signature":
+		return true
+	}
+	return false
 }
 
 // mergeParam joins the strings parm (description) and parmtype of one parameter.

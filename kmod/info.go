@@ -96,13 +96,8 @@ type infoField struct{ key, value string }
 // starts with a tab and is none.
 func splitInfoLine(line string) (key, value string, ok bool) {
 	key, value, ok = strings.Cut(line, ":")
-	if !ok || key == "" {
+	if !ok || !isInfoKey(key) {
 		return "", "", false
-	}
-	for _, c := range []byte(key) {
-		if c == '-' || !isNameByte(c) && c != '.' {
-			return "", "", false
-		}
 	}
 	if value != "" && value[0] != ' ' && value[0] != '\t' {
 		// modinfo pads to column 16; only a key of 15 and more characters meets its value.
@@ -111,6 +106,15 @@ func splitInfoLine(line string) (key, value string, ok bool) {
 		}
 	}
 	return key, strings.TrimSpace(value), true
+}
+
+func isInfoKey(key string) bool {
+	for _, c := range []byte(key) {
+		if c == '-' || !isNameByte(c) && c != '.' {
+			return false
+		}
+	}
+	return key != ""
 }
 
 func (info *Info) set(key, value string) {

@@ -44,7 +44,15 @@ type Plan struct {
 	Warnings []Reason  `json:"warnings"`
 	Reboot   bool      `json:"reboot"`
 	Looked   []string  `json:"looked_at,omitempty"` // for a refusal: what was looked at
+	Cards    []string  `json:"cards,omitempty"`     // generations stated with --card, not seen
+	Next     []Hint    `json:"next"`                // what to type now, the best first
 	Solver   *Solution `json:"resolved,omitempty"`  // with --resolve, from the package manager
+}
+
+// Hint is a command with what it would do on this host.
+type Hint struct {
+	Command string `json:"command"`
+	Text    string `json:"text"`
 }
 
 // Choice is the stack that the plan installs.

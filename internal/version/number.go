@@ -64,4 +64,3 @@ func (n number) compare(o number) int {
 	}
 	return n.parsed.Compare(o.parsed)
 }
-

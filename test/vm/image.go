@@ -8,10 +8,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"github.com/rdmactl/rdmactl/test/vm/internal/manifest"
 )
 
 // imageVersion changes when image() makes another disk of the same root and agent.
-const imageVersion = 1
+const imageVersion = 2
 
 const agentDir = "/opt/rdmactl-test"
 
@@ -106,6 +108,14 @@ func (c *cache) image(s Suite) (image, string, error) {
 				return err
 			}
 		}
+		// The last of the stage: what the machine changes from now on is hashed by its agent.
+		known, err := manifest.Catalogue(stage, time.Now().Unix())
+		if err != nil {
+			return err
+		}
+		if err := known.Save(filepath.Join(stage, agentDir, "catalogue")); err != nil {
+			return err
+		}
 		mkfs := exec.Command("mke2fs", "-q", "-t", "ext4", "-L", "root", "-d", stage, filepath.Join(dir, "disk.img"), diskSize)
 		if err := run(mkfs); err != nil {
 			return err
@@ -172,10 +182,10 @@ func furnish(root string, s Suite, agent string, trusted signer) error {
 		sourcesList:         []byte(sourceLine(RepoGood)),
 		"/etc/systemd/system/rdmactl-test-agent.service": []byte(agentUnit),
 		"/etc/systemd/network/10-test.network":           []byte(networkUnit),
-		"/etc/hostname":    []byte(name + "\n"),
-		"/etc/hosts":       []byte("127.0.0.1 localhost\n127.0.1.1 " + name + "\n::1 localhost\n"),
-		"/etc/fstab":       []byte("/dev/vda / ext4 defaults 0 0\n"),
-		"/etc/resolv.conf": nil,
+		"/etc/hostname":                                  []byte(name + "\n"),
+		"/etc/hosts":                                     []byte("127.0.0.1 localhost\n127.0.1.1 " + name + "\n::1 localhost\n"),
+		"/etc/fstab":                                     []byte("/dev/vda / ext4 defaults 0 0\n"),
+		"/etc/resolv.conf":                               nil,
 		// Fixed, so that no boot is a first boot.
 		"/etc/machine-id": []byte("0123456789abcdef0123456789abcdef\n"),
 	} {
@@ -192,7 +202,7 @@ func furnish(root string, s Suite, agent string, trusted signer) error {
 		}
 	}
 	links := map[string]string{
-		"etc/systemd/system/sysinit.target.wants/rdmactl-test-agent.service": "/etc/systemd/system/rdmactl-test-agent.service",
+		"etc/systemd/system/sysinit.target.wants/rdmactl-test-agent.service":  "/etc/systemd/system/rdmactl-test-agent.service",
 		"etc/systemd/system/multi-user.target.wants/systemd-networkd.service": "/lib/systemd/system/systemd-networkd.service",
 	}
 	for _, unit := range masked() {

@@ -58,16 +58,22 @@ func (c *cache) signer(name string) (signer, error) {
 		if err := os.Chmod(dir, 0o700); err != nil {
 			return err
 		}
-		return run(signer{dir}.gpg("--passphrase", "", "--quick-generate-key",
-			"rdmactl test "+name+" <"+name+"@rdmactl.invalid>", "rsa3072", "sign", "never"))
+		s := signer{dir}
+		return errors.Join(run(s.gpg("--passphrase", "", "--quick-generate-key",
+			"rdmactl test "+name+" <"+name+"@rdmactl.invalid>", "rsa3072", "sign", "never")), s.close())
 	})
 	return signer{dir}, err
 }
 
 func (s signer) gpg(args ...string) *exec.Cmd {
 	return exec.Command("gpg", append([]string{
-		"--homedir", s.home, "--batch", "--yes", "--no-autostart", "--pinentry-mode", "loopback",
+		"--homedir", s.home, "--batch", "--yes", "--pinentry-mode", "loopback",
 	}, args...)...)
+}
+
+// close ends the agent that gpg started for this home.
+func (s signer) close() error {
+	return run(exec.Command("gpgconf", "--homedir", s.home, "--kill", "gpg-agent"))
 }
 
 // public returns the public key as apt's signed-by= reads it.
@@ -139,7 +145,8 @@ func index(dir, debs, suite string) error {
 }
 
 // sign writes InRelease and Release.gpg.
-func sign(dir string, s signer) error {
+func sign(dir string, s signer) (err error) {
+	defer func() { err = errors.Join(err, s.close()) }()
 	if err := removeSignature(dir); err != nil {
 		return err
 	}

@@ -17,7 +17,9 @@ func tools() map[string]string {
 		"qemu-system-x86_64": "qemu-system-x86",
 		"qemu-img":           "qemu-utils",
 		"apt-ftparchive":     "apt-utils",
-		"gpg":                "gnupg",
+		"gpg":                "gpg",
+		"gpg-agent":          "gpg-agent",
+		"gpgconf":            "gpgconf",
 		"mke2fs":             "e2fsprogs",
 	}
 }

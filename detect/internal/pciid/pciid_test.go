@@ -99,10 +99,10 @@ func TestFaultyTables(t *testing.T) {
 	head := "apiVersion: rdmactl/v1\nkind: PCIFunctions\ngroups:\n"
 	for text, want := range map[string]string{
 		head + "- {vendor: \"15b3\", source: [a], functions: [{ids: [\"1017\"]}, {ids: [\"1017\"]}]}\n": "twice",
-		head + "- {vendor: \"15b3\", functions: [{ids: [\"1017\"]}]}\n":                              "no source",
-		head + "- {vendor: \"15b3\", source: [a], functions: [{ids: [\"101E\"]}]}\n":                 "hex digits",
-		head + "- {vendor: 1414, source: [a], functions: []}\n":                                      "quote it",
-		"apiVersion: rdmactl/v1\nkind: Profile\n":                                                    "not rdmactl/v1 PCIFunctions",
+		head + "- {vendor: \"15b3\", functions: [{ids: [\"1017\"]}]}\n":                                 "no source",
+		head + "- {vendor: \"15b3\", source: [a], functions: [{ids: [\"101E\"]}]}\n":                    "hex digits",
+		head + "- {vendor: 1414, source: [a], functions: []}\n":                                         "quote it",
+		"apiVersion: rdmactl/v1\nkind: Profile\n":                                                       "not rdmactl/v1 PCIFunctions",
 	} {
 		if _, err := parse("t.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", text, err, want)

@@ -23,6 +23,9 @@ type agent struct {
 	last  uint64
 	procs map[uint64]*proc
 	spool string // directory, in memory
+
+	// catalogue reads the hashes that the disk came with, once.
+	catalogue func() (manifest.Known, error)
 }
 
 func newAgent() (*agent, error) {
@@ -34,7 +37,18 @@ func newAgent() (*agent, error) {
 	if err := os.MkdirAll(spool, 0o700); err != nil {
 		return nil, err
 	}
-	return &agent{bootID: strings.TrimSpace(string(id)), procs: map[uint64]*proc{}, spool: spool}, nil
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return &agent{
+		bootID: strings.TrimSpace(string(id)),
+		procs:  map[uint64]*proc{},
+		spool:  spool,
+		catalogue: sync.OnceValues(func() (manifest.Known, error) {
+			return manifest.Load(filepath.Join(filepath.Dir(self), "catalogue"))
+		}),
+	}, nil
 }
 
 func (a *agent) do(r wire.Request, body []byte) (wire.Response, []byte, error) {
@@ -55,7 +69,7 @@ func (a *agent) do(r wire.Request, body []byte) (wire.Response, []byte, error) {
 		ts := unix.NsecToTimespec(r.UnixNano)
 		return wire.Response{}, nil, unix.ClockSettime(unix.CLOCK_REALTIME, &ts)
 	case "manifest":
-		return describe(r)
+		return a.describe(r)
 	case "sync":
 		unix.Sync()
 		return wire.Response{}, nil, nil
@@ -112,8 +126,12 @@ func get(r wire.Request) (wire.Response, []byte, error) {
 }
 
 // describe writes the manifest to r.Path, where the harness gets it: it may be larger than a frame.
-func describe(r wire.Request) (wire.Response, []byte, error) {
-	m, err := manifest.Walk(r.Roots, r.Except)
+func (a *agent) describe(r wire.Request) (wire.Response, []byte, error) {
+	known, err := a.catalogue()
+	if err != nil {
+		return wire.Response{}, nil, err
+	}
+	m, err := manifest.Walk(r.Roots, r.Except, known)
 	if err != nil {
 		return wire.Response{}, nil, err
 	}

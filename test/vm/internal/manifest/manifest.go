@@ -21,11 +21,19 @@ import (
 type Manifest map[string]string
 
 // Walk describes everything below the roots that exist. A path is left out with everything below
-// it when it is, or matches as a path.Match pattern, an entry of except.
-func Walk(roots, except []string) (Manifest, error) {
+// it when it is, or matches as a path.Match pattern, an entry of except. The hash of a file that
+// known knows is taken from there; the zero Known knows none.
+func Walk(roots, except []string, known Known) (Manifest, error) {
 	m := Manifest{}
 	for _, root := range roots {
-		err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		realRoot, err := filepath.EvalSymlinks(root)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cannot describe the tree %s: %w", root, err)
+		}
+		err = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil // gone while we walked, or a root that does not exist
 			}
@@ -38,7 +46,7 @@ func Walk(roots, except []string) (Manifest, error) {
 				}
 				return nil
 			}
-			text, err := describe(p)
+			text, err := describe(p, realRoot+p[len(root):], known)
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
@@ -70,7 +78,7 @@ func Excepted(p string, except []string) bool {
 	return false
 }
 
-func describe(p string) (string, error) {
+func describe(p, real string, known Known) (string, error) {
 	fi, err := os.Lstat(p)
 	if err != nil {
 		return "", err
@@ -82,7 +90,7 @@ func describe(p string) (string, error) {
 	owner := fmt.Sprintf("%04o %d:%d", st.Mode&0o7777, st.Uid, st.Gid)
 	switch mode := fi.Mode(); {
 	case mode.IsRegular():
-		sum, err := hash(p)
+		sum, err := known.sum(p, real, fi)
 		return "file " + owner + " " + sum, err
 	case mode.IsDir():
 		return "dir " + owner, nil

@@ -3,7 +3,9 @@ package manifest
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -20,7 +22,7 @@ func write(t *testing.T, path, text string) {
 
 func walk(t *testing.T, root string, except ...string) Manifest {
 	t.Helper()
-	m, err := Walk([]string{root}, except)
+	m, err := Walk([]string{root}, except, Known{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,5 +120,53 @@ func TestBytesRoundTrip(t *testing.T) {
 func TestMissingRootIsEmpty(t *testing.T) {
 	if m := walk(t, filepath.Join(t.TempDir(), "absent")); len(m) != 0 {
 		t.Errorf("got %v", m)
+	}
+}
+
+func TestKnownHashes(t *testing.T) {
+	dir := t.TempDir()
+	old, edited := filepath.Join(dir, "usr", "old"), filepath.Join(dir, "usr", "edited")
+	write(t, old, "one")
+	write(t, edited, "one")
+	plain := walk(t, dir)
+
+	// A catalogue with a wrong hash for each file shows which hashes are believed.
+	now := time.Now().Unix()
+	k, err := Catalogue(dir, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "catalogue")
+	if err := k.Save(file); err != nil {
+		t.Fatal(err)
+	}
+	if k, err = Load(file); err != nil {
+		t.Fatal(err)
+	}
+	for name := range k.sums {
+		k.sums[name] = "believed"
+	}
+	named := Known{before: k.before, sums: map[string]string{}}
+	for name, sum := range k.sums {
+		named.sums[dir+name] = sum
+	}
+	m, err := Walk([]string{dir}, nil, named)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []string{old, edited} {
+		if !strings.HasSuffix(m[p], " believed") {
+			t.Errorf("%s was hashed: %s", p, m[p])
+		}
+	}
+
+	// The same size and time, but a change time that the catalogue does not vouch for.
+	named.before = now - 1000
+	m, err = Walk([]string{dir}, nil, named)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(plain, m); d != "" {
+		t.Errorf("a changed file was not hashed anew: %s", d)
 	}
 }

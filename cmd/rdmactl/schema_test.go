@@ -1,0 +1,203 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/rdmactl/rdmactl/facts"
+	"github.com/rdmactl/rdmactl/install"
+	"github.com/rdmactl/rdmactl/plan"
+	"github.com/rdmactl/rdmactl/profiles"
+	"github.com/rdmactl/rdmactl/verbs"
+)
+
+// schemas are the documents that commands print, by the name in their "schema" member.
+func schemas() map[string]any {
+	return map[string]any{
+		"rdmactl.facts/v1":   facts.Facts{},
+		"rdmactl.plan/v1":    plan.Plan{},
+		"rdmactl.run/v1":     install.RunReport{},
+		"rdmactl.verify/v1":  verbs.Report{},
+		"rdmactl.version/v1": buildInfo{},
+		"rdmactl.history/v1": struct {
+			Schema string            `json:"schema"`
+			Runs   []install.RunInfo `json:"runs"`
+		}{},
+		"rdmactl.codes/v1": struct {
+			Schema string       `json:"schema"`
+			Codes  []facts.Code `json:"codes"`
+		}{},
+		"rdmactl.profiles/v1": struct {
+			Schema   string             `json:"schema"`
+			Profiles []profiles.Profile `json:"profiles"`
+		}{},
+	}
+}
+
+// schemaFile is where a schema is kept: rdmactl.plan/v1 in docs/schema/plan.v1.json.
+func schemaFile(name string) string {
+	file := strings.ReplaceAll(strings.TrimPrefix(name, "rdmactl."), "/", ".") + ".json"
+	return filepath.Join("..", "..", "docs", "schema", file)
+}
+
+// TestSchemas keeps docs/schema in step with the types: a changed name shows as a diff here.
+// RDMACTL_UPDATE=1 writes the files anew.
+func TestSchemas(t *testing.T) {
+	var want []string
+	for name, value := range schemas() {
+		doc := schemaOf(reflect.TypeOf(value))
+		doc["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+		doc["title"] = name
+		doc["properties"].(map[string]any)["schema"] = map[string]any{"const": name}
+		data, err := json.MarshalIndent(doc, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		data = append(data, '\n')
+		file := schemaFile(name)
+		want = append(want, filepath.Base(file))
+		if os.Getenv("RDMACTL_UPDATE") != "" {
+			if err := os.WriteFile(file, data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		have, err := os.ReadFile(file)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if diff := cmp.Diff(string(have), string(data)); diff != "" {
+			t.Errorf("%s is out of step (-file +types):\n%s", file, diff)
+		}
+	}
+	entries, err := os.ReadDir(filepath.Join("..", "..", "docs", "schema"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !slices.Contains(want, e.Name()) {
+			t.Errorf("docs/schema/%s belongs to no command", e.Name())
+		}
+	}
+}
+
+// schemaOf is the JSON schema of a type as encoding/json prints it.
+func schemaOf(t reflect.Type) map[string]any {
+	switch {
+	case t == reflect.TypeFor[time.Time]():
+		return map[string]any{"type": "string", "format": "date-time"}
+	case t == reflect.TypeFor[json.RawMessage]():
+		return map[string]any{}
+	case t.PkgPath() == "github.com/rdmactl/rdmactl/facts" && strings.HasPrefix(t.Name(), "Field["):
+		value, _ := t.FieldByName("Value")
+		text := map[string]any{"type": "string"}
+		return map[string]any{
+			"type": "object", "required": []string{"state"}, "additionalProperties": false,
+			"properties": map[string]any{
+				"state":  map[string]any{"enum": []string{"known", "absent", "unknown"}},
+				"value":  schemaOf(value.Type),
+				"source": text, "error": text,
+			},
+		}
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return nullable(schemaOf(t.Elem()))
+	case reflect.Struct:
+		props := map[string]any{}
+		required := []string{}
+		addProperties(t, props, &required)
+		return map[string]any{"type": "object", "properties": props, "required": required, "additionalProperties": false}
+	case reflect.Slice:
+		return map[string]any{"type": []string{"array", "null"}, "items": schemaOf(t.Elem())}
+	case reflect.Map:
+		return map[string]any{"type": []string{"object", "null"}, "additionalProperties": schemaOf(t.Elem())}
+	case reflect.String:
+		if values := enums()[t]; values != nil {
+			return map[string]any{"enum": values}
+		}
+		return map[string]any{"type": "string"}
+	case reflect.Bool:
+		return map[string]any{"type": "boolean"}
+	case reflect.Float32, reflect.Float64:
+		return map[string]any{"type": "number"}
+	case reflect.Interface:
+		return map[string]any{}
+	default:
+		return map[string]any{"type": "integer"}
+	}
+}
+
+func nullable(s map[string]any) map[string]any {
+	return map[string]any{"anyOf": []any{s, map[string]any{"type": "null"}}}
+}
+
+func addProperties(t reflect.Type, props map[string]any, required *[]string) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, opts, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "-" || !f.IsExported() {
+			continue
+		}
+		if f.Anonymous && name == "" {
+			addProperties(f.Type, props, required)
+			continue
+		}
+		if name == "" {
+			name = f.Name
+		}
+		props[name] = schemaOf(f.Type)
+		if !strings.Contains(opts, "omitempty") && !strings.Contains(opts, "omitzero") {
+			*required = append(*required, name)
+		}
+	}
+}
+
+// enums are the closed sets of the contract.
+func enums() map[reflect.Type][]string {
+	return map[reflect.Type][]string{
+		reflect.TypeFor[plan.Status](): {"supported", "community", "present", "unknown", "unsupported"},
+		reflect.TypeFor[plan.Verdict](): {
+			"install", "nothing-to-do", "refuse", "chosen", "possible", "refused",
+		},
+		reflect.TypeFor[plan.Kind]():     {"packages", "files", "modules", "udev", "services", "verify"},
+		reflect.TypeFor[verbs.Status](): {"pass", "warn", "fail", "not-testable"},
+	}
+}
+
+// checkSchema validates a document against the schema that it names.
+func checkSchema(t *testing.T, data []byte) {
+	t.Helper()
+	var doc map[string]any
+	if err := json.Unmarshal(data, &doc); err != nil {
+		t.Fatalf("not JSON: %v\n%s", err, data)
+	}
+	name, _ := doc["schema"].(string)
+	text, err := os.ReadFile(schemaFile(name))
+	if err != nil {
+		t.Fatalf("schema %q: %v", name, err)
+	}
+	var schema jsonschema.Schema
+	if err := json.Unmarshal(text, &schema); err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := schema.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := resolved.Validate(doc); err != nil {
+		t.Errorf("%s: %v", name, err)
+	}
+	doc["a_name_that_is_not_in_the_schema"] = 1
+	if resolved.Validate(doc) == nil {
+		t.Errorf("%s accepts any name", name)
+	}
+}

@@ -1,0 +1,161 @@
+package detect
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rdmactl/rdmactl/facts"
+	"github.com/rdmactl/rdmactl/host"
+)
+
+// access finds the interface of the default route and the driver below it. A stack whose driver
+// carries it cannot be reloaded without cutting the administrator off.
+func (p probe) access(netdevs facts.Field[[]facts.Netdev]) facts.Access {
+	if p.told.Kind == "root" {
+		const source = "an image has no routes"
+		return facts.Access{DefaultRouteNetdev: facts.Field[string]{Source: source}, DefaultRouteDriver: facts.Field[string]{Source: source}}
+	}
+	route := p.defaultRoute()
+	a := facts.Access{DefaultRouteNetdev: route, DefaultRouteDriver: facts.Field[string]{State: route.State, Source: route.Source, Error: route.Error}}
+	if name, ok := route.Get(); ok {
+		a.DefaultRouteDriver = p.driversBelow(name, netdevs, 0)
+	}
+	return a
+}
+
+// defaultRoute returns the interface of the IPv4 default route, or of IPv6's where there is none.
+func (p probe) defaultRoute() facts.Field[string] {
+	const v4, v6 = "/proc/net/route", "/proc/net/ipv6_route"
+	four, err4 := p.text(v4)
+	if name := parseRoutes(four); err4 == nil && name != "" {
+		return facts.Is(name, v4)
+	}
+	six, err6 := p.text(v6)
+	if name := parseRoutes6(six); err6 == nil && name != "" {
+		return facts.Is(name, v6)
+	}
+	if text, from := p.firstTold("ip route", "ip route show", "ip r", "ip -4 route", "ip route show default", "ip route list", "ip -6 route", "ip -6 route show"); text != "" {
+		if name := parseIPRoute(text); name != "" {
+			return facts.Is(name, from)
+		}
+		if err4 != nil {
+			return facts.None[string](from)
+		}
+	}
+	if err4 != nil {
+		return field("", v4, err4)
+	}
+	if err6 != nil && !errors.Is(err6, fs.ErrNotExist) && !errors.Is(err6, host.ErrUnknown) {
+		return field("", v6, err6)
+	}
+	return facts.None[string](v4)
+}
+
+// parseRoutes finds the default route with the lowest metric in /proc/net/route: Iface Destination
+// Gateway Flags RefCnt Use Metric Mask ...
+func parseRoutes(text string) string {
+	best, metric := "", 0
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		if len(words) < 8 || words[1] != "00000000" || words[7] != "00000000" {
+			continue
+		}
+		flags, err := strconv.ParseUint(words[3], 16, 32)
+		m, metricErr := strconv.Atoi(words[6])
+		if err != nil || metricErr != nil || flags&1 == 0 || flags&0x200 != 0 {
+			continue // RTF_UP is missing, or RTF_REJECT is set
+		}
+		if best == "" || m < metric {
+			best, metric = words[0], m
+		}
+	}
+	return best
+}
+
+// parseRoutes6 does the same for /proc/net/ipv6_route, where "lo" carries the reject routes.
+func parseRoutes6(text string) string {
+	best := ""
+	var metric uint64
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		if len(words) < 10 || strings.Trim(words[0], "0") != "" || words[1] != "00" || words[9] == "lo" {
+			continue
+		}
+		m, err := strconv.ParseUint(words[5], 16, 32)
+		if err != nil {
+			continue
+		}
+		if best == "" || m < metric {
+			best, metric = words[9], m
+		}
+	}
+	return best
+}
+
+// parseIPRoute finds the first default route of "ip route", which prints them by metric.
+func parseIPRoute(text string) string {
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		if len(words) == 0 || words[0] != "default" {
+			continue
+		}
+		for i := 1; i+1 < len(words); i++ {
+			if words[i] == "dev" {
+				return words[i+1]
+			}
+		}
+	}
+	return ""
+}
+
+// driversBelow names the drivers of the hardware under an interface: through a bond, a bridge or a
+// VLAN to the interfaces that carry it. Several are joined by commas.
+func (p probe) driversBelow(name string, netdevs facts.Field[[]facts.Netdev], depth int) facts.Field[string] {
+	driver := p.linkBase(netDir + "/" + name + "/device/driver")
+	for _, d := range netdevs.Or(nil) {
+		if d.Name == name {
+			fill(&driver, d.Driver)
+		}
+	}
+	if driver.IsKnown() || depth > 4 {
+		return driver
+	}
+	var drivers []string
+	source := ""
+	for _, lower := range p.lowerNetdevs(name) {
+		below := p.driversBelow(lower, netdevs, depth+1)
+		for d := range strings.SplitSeq(below.Or(""), ",") {
+			if d != "" && !slices.Contains(drivers, d) {
+				drivers, source = append(drivers, d), below.Source
+			}
+		}
+	}
+	if len(drivers) == 0 {
+		return driver
+	}
+	slices.Sort(drivers)
+	return facts.Is(strings.Join(drivers, ","), source)
+}
+
+// lowerNetdevs are the interfaces that carry another one.
+func (p probe) lowerNetdevs(name string) []string {
+	var lower []string
+	names, _, err := p.listed(netDir + "/" + name)
+	if err == nil {
+		for _, entry := range names {
+			if l, ok := strings.CutPrefix(entry, "lower_"); ok {
+				lower = append(lower, l)
+			}
+		}
+	}
+	if len(lower) == 0 {
+		lower = bondSlaves(p.attr("/proc/net/bonding/" + name).Or(""))
+	}
+	if base, _, ok := strings.Cut(name, "."); ok && len(lower) == 0 && p.evidence() {
+		lower = []string{base} // a VLAN by the usual name
+	}
+	return lower
+}

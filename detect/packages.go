@@ -1,0 +1,368 @@
+package detect
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rdmactl/rdmactl/facts"
+	"github.com/rdmactl/rdmactl/host"
+)
+
+// packages reads the package database. rpm is asked for named packages only: listing all takes it a
+// second.
+func (p probe) packages(d facts.Distro) facts.Packages {
+	out := facts.Packages{Manager: p.manager(d), Repositories: p.repositories(), OFEDInfo: p.ofedInfo()}
+	family := d.Family.Or("")
+	var all facts.Field[[]facts.Package]
+	switch {
+	case p.evidence():
+		if all = p.debPackages(); all.IsUnknown() {
+			all = p.rpmPackages()
+		}
+	case family == "rhel" || family == "suse":
+		all = p.rpmPackages()
+	case family == "debian":
+		all = p.debPackages()
+	default:
+		if all = p.debPackages(); all.IsUnknown() {
+			all = p.rpmPackages()
+		}
+	}
+	if !all.IsKnown() {
+		out.Installed = all
+		out.Broken = facts.Field[[]facts.Package]{State: all.State, Source: all.Source, Error: all.Error}
+		out.Held = facts.Field[[]string]{State: all.State, Source: all.Source, Error: all.Error}
+		p.heldByCommand(&out)
+		return out
+	}
+	var installed, broken []facts.Package
+	var held []string
+	vendor := vendorOf(all.Value, out.OFEDInfo.Or(""))
+	for _, pkg := range all.Value {
+		want, flag, state := statusWords(pkg.Status)
+		if want == "hold" {
+			held = append(held, pkg.Name)
+		}
+		if state == "not-installed" || state == "config-files" {
+			continue
+		}
+		pkg.Origin = originOf(pkg.Name, pkg.Version, vendor, d.ID.Or(""))
+		if flag == "reinstreq" || flag == "reinst-required" || slices.Contains([]string{"half-installed", "half-configured", "unpacked"}, state) {
+			broken = append(broken, pkg)
+		}
+		if ofInterest(pkg.Name) || strings.Contains(pkg.Version, "mlnx") || strings.Contains(pkg.Version, "MLNX") {
+			installed = append(installed, pkg)
+		}
+	}
+	sortPackages(installed)
+	sortPackages(broken)
+	out.Installed, out.Broken = list(installed, all.Source), list(broken, all.Source)
+	out.Held = list(held, all.Source)
+	if !strings.HasPrefix(all.Source, "dpkg") {
+		// rpm's database has neither state: a transaction is whole or is not.
+		out.Broken = facts.None[[]facts.Package](all.Source)
+		out.Held = p.rpmLocks()
+	}
+	p.heldByCommand(&out)
+	return out
+}
+
+func sortPackages(list []facts.Package) {
+	slices.SortFunc(list, func(a, b facts.Package) int {
+		if c := strings.Compare(a.Name, b.Name); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Version, b.Version)
+	})
+}
+
+// statusWords splits "install ok installed": what is wanted, whether it is in order, what it is.
+func statusWords(status string) (want, flag, state string) {
+	words := strings.Fields(status)
+	if len(words) != 3 {
+		return "", "", ""
+	}
+	return words[0], words[1], words[2]
+}
+
+// dpkgFormat is expanded by dpkg-query itself, so the escapes stay as they are.
+const dpkgFormat = `${Package}\t${Version}\t${Status}\n`
+
+func (p probe) debPackages() facts.Field[[]facts.Package] {
+	const source = "dpkg-query -W"
+	text, err := p.run("dpkg-query", "-W", "-f", dpkgFormat)
+	if err == nil {
+		packages, err := parseDpkg(text)
+		return field(packages, source, err)
+	}
+	if p.told.Kind == "root" || errors.Is(err, host.ErrNotInstalled) {
+		if status, readErr := p.text("/var/lib/dpkg/status"); readErr == nil {
+			return list(parseDpkgStatus(status), "/var/lib/dpkg/status")
+		}
+	}
+	if text, from := p.firstTold("dpkg -l", "dpkg-query -l", "dpkg -l | grep -i mlnx", "dpkg -l | grep mlnx", "dpkg -l | grep rdma", "dpkg -l | grep ibverbs", "dpkg -l | grep -i ofed"); text != "" {
+		return list(parseDpkgList(text), "dpkg-query: "+from)
+	}
+	if errors.Is(err, host.ErrNotInstalled) {
+		return unknown[[]facts.Package](source, "dpkg-query is not installed")
+	}
+	return field[[]facts.Package](nil, source, err)
+}
+
+// parseDpkg reads name, version and status, separated by tabs. The version of a package that was
+// removed may be empty.
+func parseDpkg(text string) ([]facts.Package, error) {
+	var packages []facts.Package
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		line = strings.TrimRight(line, "\r\n")
+		if line == "" {
+			continue
+		}
+		parts := strings.Split(line, "\t")
+		if len(parts) != 3 || parts[0] == "" {
+			return nil, fmt.Errorf("line %d of dpkg-query has %d fields, want 3", n, len(parts))
+		}
+		name, _, _ := strings.Cut(parts[0], ":")
+		packages = append(packages, facts.Package{Name: name, Version: parts[1], Status: parts[2]})
+	}
+	return packages, nil
+}
+
+// parseDpkgStatus reads /var/lib/dpkg/status, a list of deb822 paragraphs.
+func parseDpkgStatus(text string) []facts.Package {
+	var packages []facts.Package
+	for _, paragraph := range deb822(text) {
+		if paragraph["package"] != "" {
+			packages = append(packages, facts.Package{Name: paragraph["package"], Version: paragraph["version"], Status: paragraph["status"]})
+		}
+	}
+	return packages
+}
+
+var dpkgLine = regexp.MustCompile(`^([uihrp])([ncHUFWti])([R ]?)\s+(\S+)\s+(\S+)\s`)
+
+// parseDpkgList reads "dpkg -l", of which an excerpt may be pasted.
+func parseDpkgList(text string) []facts.Package {
+	wants := map[string]string{"u": "unknown", "i": "install", "h": "hold", "r": "deinstall", "p": "purge"}
+	states := map[string]string{
+		"n": "not-installed", "c": "config-files", "H": "half-installed", "U": "unpacked", "F": "half-configured",
+		"W": "triggers-awaited", "t": "triggers-pending", "i": "installed",
+	}
+	var packages []facts.Package
+	for line := range strings.Lines(text) {
+		m := dpkgLine.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		flag := "ok"
+		if m[3] == "R" {
+			flag = "reinstreq"
+		}
+		name, _, _ := strings.Cut(m[4], ":")
+		packages = append(packages, facts.Package{Name: name, Version: m[5], Status: wants[m[1]] + " " + flag + " " + states[m[2]]})
+	}
+	return packages
+}
+
+// rpmFormat is expanded by rpm itself.
+const rpmFormat = `%{NAME}\t%{VERSION}-%{RELEASE}\n`
+
+func (p probe) rpmPackages() facts.Field[[]facts.Package] {
+	const source = "rpm -q"
+	argv := append([]string{"rpm", "-q", "--qf", rpmFormat}, rpmNames()...)
+	res, err := p.r.Query(p.ctx, argv...)
+	if err == nil {
+		// The exit code is the number of packages that are not there; each has a line of words.
+		packages := parseRpmQuery(res.Stdout)
+		if len(packages) == 0 && !strings.Contains(res.Stdout, "is not installed") {
+			return unknown[[]facts.Package](source, "rpm ended with exit code %d and said nothing", res.Exit)
+		}
+		return list(packages, source)
+	}
+	var packages []facts.Package
+	from := ""
+	for _, line := range []string{"rpm -qa", "rpm -qa | sort", "rpm -qa | grep -i mlnx", "rpm -qa | grep mlnx", "rpm -qa | grep -i ofed", "rpm -qa | grep rdma", "rpm -qa | grep -E mlnx|ofed|rdma", `rpm -qa --qf %{NAME}\n`} {
+		text, told := p.firstTold(line)
+		if text == "" {
+			continue
+		}
+		if from == "" {
+			from = told
+		}
+		for _, pkg := range parseRpmList(text, strings.Contains(line, "%{NAME}")) {
+			if !slices.ContainsFunc(packages, func(have facts.Package) bool {
+				return have.Name == pkg.Name && (pkg.Version == "" || have.Version == pkg.Version)
+			}) {
+				packages = append(packages, pkg)
+			}
+		}
+	}
+	if from != "" {
+		return list(packages, from)
+	}
+	if errors.Is(err, host.ErrNotInstalled) {
+		return unknown[[]facts.Package](source, "rpm is not installed")
+	}
+	return field[[]facts.Package](nil, source, err)
+}
+
+func parseRpmQuery(text string) []facts.Package {
+	var packages []facts.Package
+	for line := range strings.Lines(text) {
+		name, version, ok := strings.Cut(strings.TrimSpace(line), "\t")
+		if ok && name != "" {
+			packages = append(packages, facts.Package{Name: name, Version: version})
+		}
+	}
+	return packages
+}
+
+var rpmArch = regexp.MustCompile(`\.(x86_64|aarch64|ppc64le|ppc64|s390x|riscv64|noarch|i[3-6]86|armv7hl|\(none\))$`)
+
+// parseRpmList reads "NAME-VERSION-RELEASE.ARCH" lines, or bare names.
+func parseRpmList(text string, bare bool) []facts.Package {
+	var packages []facts.Package
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.ContainsAny(line, " \t") {
+			continue
+		}
+		if bare {
+			packages = append(packages, facts.Package{Name: line})
+			continue
+		}
+		line = rpmArch.ReplaceAllString(line, "")
+		release := strings.LastIndexByte(line, '-')
+		if release <= 0 {
+			continue
+		}
+		version := strings.LastIndexByte(line[:release], '-')
+		if version <= 0 {
+			continue
+		}
+		packages = append(packages, facts.Package{Name: line[:version], Version: line[version+1:]})
+	}
+	return packages
+}
+
+// heldByCommand takes holds from apt-mark where the database did not tell them.
+func (p probe) heldByCommand(out *facts.Packages) {
+	if !out.Held.IsUnknown() || !p.evidence() {
+		return
+	}
+	if text, from := p.firstTold("apt-mark showhold"); text != "" {
+		out.Held = list(strings.Fields(text), from)
+	}
+}
+
+// rpmLocks reads what dnf's and yum's versionlock plugins and zypper hold.
+func (p probe) rpmLocks() facts.Field[[]string] {
+	const source = "/etc/dnf/plugins/versionlock.list"
+	var held []string
+	told := false
+	for _, file := range []string{source, "/etc/yum/pluginconf.d/versionlock.list"} {
+		text, err := p.text(file)
+		told = told || !errors.Is(err, host.ErrUnknown)
+		for line := range strings.Lines(text) {
+			if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+				held = append(held, line)
+			}
+		}
+	}
+	text, err := p.text("/etc/zypp/locks")
+	told = told || !errors.Is(err, host.ErrUnknown)
+	for line := range strings.Lines(text) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "solvable_name: "); ok {
+			held = append(held, name)
+		}
+	}
+	if !told {
+		return facts.Field[[]string]{Source: source}
+	}
+	return list(held, source)
+}
+
+// manager names the package manager: that of the family, if it is on the host.
+func (p probe) manager(d facts.Distro) facts.Field[string] {
+	var names []string
+	switch d.Family.Or("") {
+	case "debian":
+		names = []string{"apt"}
+	case "rhel":
+		names = []string{"dnf", "yum", "tdnf"}
+	case "suse":
+		names = []string{"zypper"}
+	default:
+		names = []string{"apt", "dnf", "yum", "zypper"}
+	}
+	missing := 0
+	for _, name := range names {
+		program := "/usr/bin/" + name
+		if name == "apt" {
+			program += "-get"
+		}
+		_, err := p.r.Stat(program)
+		switch {
+		case err == nil:
+			return facts.Is(name, program)
+		case field(0, "", err).IsAbsent():
+			missing++
+		}
+	}
+	if missing == len(names) {
+		return facts.None[string]("/usr/bin")
+	}
+	if !d.Family.IsKnown() {
+		return facts.Field[string]{Source: d.Family.Source}
+	}
+	// The distribution's own manager, where the source does not show the program.
+	switch d.Family.Value {
+	case "debian", "suse":
+		return facts.Is(names[0], d.Family.Source)
+	case "rhel":
+		major, _, _ := strings.Cut(d.VersionID.Or(""), ".")
+		n, err := strconv.Atoi(major)
+		if err != nil {
+			return facts.Field[string]{Source: d.VersionID.Source}
+		}
+		if n < 8 || d.ID.Or("") == "amzn" && n == 2 {
+			return facts.Is("yum", d.VersionID.Source)
+		}
+		return facts.Is("dnf", d.VersionID.Source)
+	}
+	return facts.Field[string]{Source: d.Family.Source}
+}
+
+var (
+	ofedProgram = regexp.MustCompile(`(?m)^\s*echo "?(MLNX_OFED_LINUX-[^":\s]+|OFED-internal-[^":\s]+|OFED-[0-9][^":\s]*)`)
+	ofedVersion = regexp.MustCompile(`^(\S+?):?(?:\s|$)`)
+)
+
+// ofedInfo returns the vendor release. ofed_info is a script with the text in it, so its text is
+// read and the script is not run.
+func (p probe) ofedInfo() facts.Field[string] {
+	if p.evidence() {
+		res, err := p.r.Query(p.ctx, "ofed_info", "-s")
+		switch m := ofedVersion.FindStringSubmatch(strings.TrimSpace(res.Stdout)); {
+		case err == nil && res.Exit == 0 && m != nil && m[1] != "":
+			return facts.Is(strings.TrimSuffix(m[1], ":"), "ofed_info -s")
+		case errors.Is(err, host.ErrNotInstalled):
+			return facts.None[string]("ofed_info -s")
+		}
+	}
+	const file = "/usr/bin/ofed_info"
+	res, err := p.r.Derive(p.ctx, file, []string{"ofed_info", "-s"}, decodeOFEDInfo)
+	if err != nil {
+		return field("", file, err)
+	}
+	if version := strings.TrimSuffix(strings.TrimSpace(res.Stdout), ":"); version != "" {
+		return facts.Is(version, file)
+	}
+	return unknown[string](file, "the script does not name its release")
+}

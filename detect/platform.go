@@ -1,0 +1,149 @@
+package detect
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+
+	"github.com/rdmactl/rdmactl/facts"
+	"github.com/rdmactl/rdmactl/host"
+)
+
+// platform says what the host runs on and as whom it is read.
+func (p probe) platform() facts.Platform {
+	var out facts.Platform
+	if p.told.Kind == "root" {
+		// An image runs nowhere yet.
+		const source = "an image"
+		for _, f := range []*facts.Field[string]{&out.Virtualization, &out.ContainerRuntime, &out.MachineVendor, &out.MachineModel} {
+			f.Source = source
+		}
+		out.Container.Source, out.Systemd.Source = source, source
+		out.UID = p.uid()
+		return out
+	}
+	out.MachineVendor = p.attr("/sys/class/dmi/id/sys_vendor")
+	out.MachineModel = p.attr("/sys/class/dmi/id/product_name")
+	out.Virtualization = p.virtualization(out.MachineVendor.Or(""), out.MachineModel.Or(""))
+	out.Container, out.ContainerRuntime = p.container()
+	out.UID = p.uid()
+	_, err := p.r.Stat("/run/systemd/system")
+	switch {
+	case err == nil:
+		out.Systemd = facts.Is(true, "/run/systemd/system")
+	case errors.Is(err, fs.ErrNotExist):
+		out.Systemd = facts.Is(false, "/run/systemd/system")
+	default:
+		out.Systemd = field(false, "/run/systemd/system", err)
+	}
+	return out
+}
+
+func (p probe) uid() facts.Field[int] {
+	if p.told.UID != nil {
+		return facts.Is(*p.told.UID, "the reader")
+	}
+	text, err := p.run("id", "-u")
+	if err != nil {
+		return field(0, "id -u", err)
+	}
+	return parsed(facts.Is(strings.TrimSpace(text), "id -u"), number)
+}
+
+func (p probe) virtualization(vendor, model string) facts.Field[string] {
+	const source = "systemd-detect-virt --vm"
+	// On bare metal it prints "none" and ends with 1.
+	res, err := p.r.Query(p.ctx, "systemd-detect-virt", "--vm")
+	if word := strings.TrimSpace(res.Stdout); err == nil && word != "" && !strings.ContainsAny(word, " \n") {
+		return facts.Is(word, source)
+	}
+	if kind := virtualizationOf(vendor, model); kind != "" {
+		return facts.Is(kind, "/sys/class/dmi/id")
+	}
+	if errors.Is(err, host.ErrNotInstalled) {
+		return unknown[string](source, "systemd-detect-virt is not installed")
+	}
+	return field("", source, err)
+}
+
+// virtualizationOf names the hypervisor by the machine's name, in systemd-detect-virt's words.
+func virtualizationOf(vendor, model string) string {
+	switch {
+	case vendor == "QEMU":
+		return "qemu"
+	case vendor == "Microsoft Corporation" && model == "Virtual Machine":
+		return "microsoft"
+	case strings.HasPrefix(vendor, "VMware"):
+		return "vmware"
+	case vendor == "innotek GmbH":
+		return "oracle"
+	case vendor == "Xen":
+		return "xen"
+	case vendor == "Google" && model == "Google Compute Engine":
+		return "google"
+	case vendor == "Amazon EC2" && !strings.Contains(model, ".metal"):
+		return "amazon"
+	}
+	return ""
+}
+
+// container finds out whether the reader is in a container: the source says so, a runtime's file is
+// there, or the first process's control group names one.
+func (p probe) container() (facts.Field[bool], facts.Field[string]) {
+	if p.told.Container != nil {
+		in := facts.Is(*p.told.Container, "context")
+		if p.told.ContainerRuntime != "" {
+			return in, facts.Is(p.told.ContainerRuntime, "context")
+		}
+		if !*p.told.Container {
+			return in, facts.None[string]("context")
+		}
+		return in, facts.Field[string]{Source: "context"}
+	}
+	if runtime := p.attr("/run/systemd/container"); runtime.IsKnown() {
+		return facts.Is(true, runtime.Source), runtime
+	}
+	for _, f := range []struct{ path, runtime string }{
+		{"/var/run/secrets/kubernetes.io", "kubernetes"}, {"/.dockerenv", "docker"}, {"/run/.containerenv", "podman"},
+	} {
+		if _, err := p.r.Stat(f.path); err == nil {
+			return facts.Is(true, f.path), facts.Is(f.runtime, f.path)
+		}
+	}
+	const cgroup = "/proc/1/cgroup"
+	groups := p.attr(cgroup).Or("")
+	if runtime := cgroupRuntime(groups); runtime != "" {
+		return facts.Is(true, cgroup), facts.Is(runtime, cgroup)
+	}
+	const virt = "systemd-detect-virt --container"
+	res, err := p.r.Query(p.ctx, "systemd-detect-virt", "--container")
+	switch word := strings.TrimSpace(res.Stdout); {
+	case err == nil && word == "none":
+		return facts.Is(false, virt), facts.None[string](virt)
+	case err == nil && word != "" && !strings.ContainsAny(word, " \n"):
+		return facts.Is(true, virt), facts.Is(word, virt)
+	}
+	// systemd as the init system puts itself into init.scope.
+	if strings.HasSuffix(groups, "/init.scope") {
+		return facts.Is(false, cgroup), facts.None[string](cgroup)
+	}
+	if p.evidence() || groups == "" {
+		return facts.Field[bool]{Source: cgroup}, facts.Field[string]{Source: cgroup}
+	}
+	return unknown[bool](cgroup, "neither a runtime's file nor the control group tells"), facts.Field[string]{Source: cgroup}
+}
+
+func cgroupRuntime(text string) string {
+	for _, r := range []struct{ word, runtime string }{
+		{"kubepods", "kubernetes"}, {"libpod", "podman"}, {"docker", "docker"}, {"/lxc", "lxc"}, {"containerd", "containerd"}, {"crio-", "cri-o"},
+	} {
+		for line := range strings.Lines(text) {
+			// "ID:controllers:path"; a controller's name is not looked at.
+			parts := strings.SplitN(line, ":", 3)
+			if len(parts) == 3 && strings.Contains(parts[2], r.word) {
+				return r.runtime
+			}
+		}
+	}
+	return ""
+}

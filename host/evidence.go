@@ -1,0 +1,149 @@
+package host
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/rdmactl/rdmactl/internal/strictyaml"
+)
+
+// The header of an evidence document.
+const (
+	EvidenceAPIVersion = "rdmactl/v1"
+	EvidenceKind       = "Evidence"
+)
+
+// Evidence is one host in a file: what a recorder saw, or what a person typed together from a
+// ticket. What is not in it is unknown, never absent.
+type Evidence struct {
+	APIVersion string `yaml:"apiVersion"`
+	Kind       string `yaml:"kind"`
+	// Title is a neutral headline. It is printed, never parsed.
+	Title string `yaml:"title,omitempty"`
+	// RecordedAt is RFC 3339. The day is an input of plans: a vendor's branch has an end.
+	RecordedAt string `yaml:"recorded_at,omitempty"`
+	// Context is where the reader stood.
+	Context *Context `yaml:"context,omitempty"`
+	Request *Request `yaml:"request,omitempty"`
+	// Files maps absolute paths to text, newline included; an empty string is an empty file.
+	Files map[string]string `yaml:"files,omitempty"`
+	// Links maps absolute paths to targets as readlink prints them, often relative.
+	Links map[string]string `yaml:"links,omitempty"`
+	// Dirs maps absolute directories to the names in them; an empty list is listed and empty.
+	Dirs  map[string][]string `yaml:"dirs,omitempty"`
+	Nodes map[string]Node     `yaml:"nodes,omitempty"`
+	// Commands maps command lines, arguments joined by one space, to their answers.
+	Commands map[string]Answer `yaml:"commands,omitempty"`
+	// Peers are further hosts. One whose context says container: false, under evidence that says
+	// container: true, is the host that the container runs on.
+	Peers []*Evidence `yaml:"peers,omitempty"`
+	// Inferred names keys that do not stand literally in the source, as "commands.uname -r".
+	Inferred []string `yaml:"inferred,omitempty"`
+	// Truncated names paths whose text was cut.
+	Truncated []string `yaml:"truncated,omitempty"`
+
+	At strictyaml.Pos `yaml:"-"`
+}
+
+// Context is the position of the reader. A field left out is not told.
+type Context struct {
+	Container        *bool  `yaml:"container,omitempty"`
+	ContainerRuntime string `yaml:"container_runtime,omitempty"`
+	UID              *int   `yaml:"uid,omitempty"`
+}
+
+// Node is a device node.
+type Node struct {
+	Mode  string `yaml:"mode"` // permission bits in octal, as "0600"
+	Owner string `yaml:"owner,omitempty"`
+	Group string `yaml:"group,omitempty"`
+	Major uint32 `yaml:"major,omitempty"`
+	Minor uint32 `yaml:"minor,omitempty"`
+}
+
+// Answer is what a command printed. Exit 0 also stands for "not told", 1 for "failed, number not
+// told", 127 with "command not found" for a program that is not installed.
+type Answer struct {
+	Stdout string `yaml:"stdout,omitempty"`
+	Stderr string `yaml:"stderr,omitempty"`
+	Exit   int    `yaml:"exit,omitempty"`
+}
+
+// ParseEvidence reads a stream of evidence documents. File names the source in messages.
+func ParseEvidence(file string, data []byte) ([]*Evidence, error) {
+	var all []*Evidence
+	err := strictyaml.DecodeAll(file, data, func(e *Evidence) error {
+		if e == nil {
+			return fmt.Errorf("the document is empty")
+		}
+		all = append(all, e)
+		if problems := e.check(true); len(problems) > 0 {
+			return problems
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// Marshal writes the evidence as one YAML document, the same bytes for the same evidence.
+func (e *Evidence) Marshal() ([]byte, error) { return strictyaml.Encode(e) }
+
+// check tells what the types cannot: the header, and that paths are absolute and clean, because a
+// path that is never looked up would silently be lost.
+func (e *Evidence) check(top bool) strictyaml.Problems {
+	var problems strictyaml.Problems
+	add := func(format string, args ...any) {
+		problems = append(problems, strictyaml.Problem{Pos: e.At, Text: fmt.Sprintf(format, args...)})
+	}
+	if e.APIVersion != EvidenceAPIVersion && (top || e.APIVersion != "") {
+		add("apiVersion must be %q, not %q", EvidenceAPIVersion, e.APIVersion)
+	}
+	if e.Kind != EvidenceKind && (top || e.Kind != "") {
+		add("kind must be %q, not %q", EvidenceKind, e.Kind)
+	}
+	if !top && len(e.Peers) > 0 {
+		add("a peer cannot have peers")
+	}
+	if e.RecordedAt != "" {
+		if _, err := time.Parse(time.RFC3339, e.RecordedAt); err != nil {
+			add("recorded_at must be a time such as 2025-01-31T12:00:00Z, not %q", e.RecordedAt)
+		}
+	}
+	checkPaths(add, "files", e.Files)
+	checkPaths(add, "links", e.Links)
+	checkPaths(add, "dirs", e.Dirs)
+	checkPaths(add, "nodes", e.Nodes)
+	for _, p := range sortedKeys(e.Nodes) {
+		if _, err := e.Nodes[p].mode(); err != nil {
+			add("nodes %q: %v", p, err)
+		}
+	}
+	for _, dir := range sortedKeys(e.Dirs) {
+		for _, name := range e.Dirs[dir] {
+			if name == "" || name == "." || name == ".." || strings.Contains(name, "/") {
+				add("dirs %q: %q is not a name", dir, name)
+			}
+		}
+	}
+	for _, p := range e.Peers {
+		if p == nil {
+			add("a peer is empty")
+			continue
+		}
+		problems = append(problems, p.check(false)...)
+	}
+	return problems
+}
+
+func checkPaths[V any](add func(string, ...any), section string, m map[string]V) {
+	for _, p := range sortedKeys(m) {
+		if !strings.HasPrefix(p, "/") || path.Clean(p) != p {
+			add("%s: %q is not an absolute path without \".\", \"..\" and doubled or trailing slashes", section, p)
+		}
+	}
+}

@@ -1,0 +1,328 @@
+package host
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// RootedChild is the other half of a Rooted's commands. It is the first process of new mount, pid,
+// ipc and uts namespaces, makes them ready, enters the image and runs the command. It takes nothing
+// from args: the root is file descriptor 3, the request is read from 4, trouble is told on 5.
+// It returns the exit code of the process.
+func RootedChild(args []string) int {
+	for fd := 3; fd <= 5; fd++ {
+		unix.CloseOnExec(fd)
+	}
+	told := os.NewFile(5, "answer")
+	code, err := rootedChild(args)
+	if err != nil {
+		if _, writeErr := fmt.Fprint(told, err); writeErr != nil {
+			fmt.Fprintln(os.Stderr, "rdmactl:", err)
+		}
+		return exitNoRun
+	}
+	return code
+}
+
+func rootedChild(args []string) (int, error) {
+	if len(args) != 0 {
+		return 0, errors.New("this command is started by rdmactl itself and takes no arguments")
+	}
+	// It mounts over its own root: started by hand, that would be the host's.
+	if os.Getpid() != 1 {
+		return 0, errors.New("this command is started by rdmactl itself, in namespaces of its own")
+	}
+	data, err := io.ReadAll(io.LimitReader(os.NewFile(4, "request"), 128<<10))
+	if err != nil {
+		return 0, fmt.Errorf("the request cannot be read: %w", err)
+	}
+	var request imageRequest
+	if err := json.Unmarshal(data, &request); err != nil {
+		return 0, fmt.Errorf("the request cannot be read: %w", err)
+	}
+	if len(request.Argv) == 0 {
+		return 0, errors.New("the request names no command")
+	}
+	// Capabilities belong to the thread; the command is forked from this one.
+	runtime.LockOSThread()
+	if err := enterImage(3, request.Policy); err != nil {
+		return 0, err
+	}
+	if err := dropCapabilities(); err != nil {
+		return 0, err
+	}
+	return runAsInit(request)
+}
+
+// runAsInit runs the command and passes signals on. The command itself must not be process 1 of
+// its namespace: the kernel keeps SIGTERM from a process 1 that has no handler for it.
+func runAsInit(request imageRequest) (int, error) {
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	cmd := &exec.Cmd{
+		Path: request.Argv[0], Args: request.Argv, Env: request.Env, Dir: "/",
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		// A session of its own, as the signal to the helper's group reaches only the helper then.
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+	}
+	if err := cmd.Start(); err != nil {
+		return 0, fmt.Errorf("%s cannot be started: %w", request.Argv[0], err)
+	}
+	go func() {
+		for s := range signals {
+			if number, ok := s.(syscall.Signal); ok {
+				signalGroup(-cmd.Process.Pid, number)
+			}
+		}
+	}()
+	err := cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return 0, err
+	}
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal()), nil
+	}
+	return cmd.ProcessState.ExitCode(), nil
+}
+
+// enterImage makes the image the root of this process. Every mount goes through a descriptor that
+// was resolved inside the image, so that a link in it cannot direct a mount to the host's files.
+func enterImage(root int, policy bool) error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("the mounts cannot be made private: %w", err)
+	}
+	image, err := bindRoot(root)
+	if err != nil {
+		return err
+	}
+	defer closeFD(image)
+	t := &tree{root: os.NewFile(uintptr(image), "image")}
+	const safe = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+	for _, m := range []struct {
+		path, kind, data string
+		flags            uintptr
+	}{
+		{"/proc", "proc", "", safe},
+		{"/sys", "tmpfs", "mode=0555,size=4k", safe | unix.MS_RDONLY},
+		// /run may hold sockets of the host's services, when the image was prepared with bind mounts.
+		{"/run", "tmpfs", "mode=0755,size=16m", unix.MS_NOSUID | unix.MS_NODEV},
+		{"/dev", "tmpfs", "mode=0755,size=1m", unix.MS_NOSUID | unix.MS_NOEXEC},
+	} {
+		if err := mountInside(t, m.path, m.kind, m.data, m.flags); err != nil {
+			return err
+		}
+	}
+	if err := fillDev(t); err != nil {
+		return err
+	}
+	if err := protectProc(t); err != nil {
+		return err
+	}
+	if policy {
+		if err := coverPolicy(t); err != nil {
+			return err
+		}
+	}
+	return pivot(image)
+}
+
+// bindRoot makes the image a mount of its own, which pivot_root wants, and opens that.
+func bindRoot(root int) (int, error) {
+	if err := unix.Mount(fdPath(root), fdPath(root), "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+		return -1, fmt.Errorf("it cannot be bound: %w", err)
+	}
+	name, err := os.Readlink(fdPath(root))
+	if err != nil {
+		return -1, err
+	}
+	image, err := unix.Open(name, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("its mount cannot be opened: %w", err)
+	}
+	var was, is unix.Stat_t
+	if err := errors.Join(unix.Fstat(root, &was), unix.Fstat(image, &is)); err != nil {
+		return -1, err
+	}
+	if was.Dev != is.Dev || was.Ino != is.Ino {
+		return -1, fmt.Errorf("%s was replaced meanwhile", name)
+	}
+	return image, nil
+}
+
+// mountInside mounts on a directory of the image; a directory that is missing needs no mount.
+func mountInside(t *tree, p, kind, data string, flags uintptr) error {
+	fd, err := t.open(p, unix.O_PATH|unix.O_DIRECTORY, 0)
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s cannot be opened: %w", p, err)
+	}
+	defer closeFD(fd)
+	if err := unix.Mount(kind, fdPath(fd), kind, flags, data); err != nil {
+		return fmt.Errorf("%s cannot be mounted: %w", p, err)
+	}
+	return nil
+}
+
+// fillDev binds the harmless devices from the host's /dev, which works where mknod is not allowed.
+func fillDev(t *tree) error {
+	dev, err := t.open("/dev", unix.O_PATH|unix.O_DIRECTORY, 0)
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("/dev cannot be opened: %w", err)
+	}
+	defer closeFD(dev)
+	for _, name := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
+		fd, err := unix.Openat(dev, name, unix.O_CREAT|unix.O_EXCL|unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o666)
+		if err != nil {
+			return fmt.Errorf("/dev/%s cannot be made: %w", name, err)
+		}
+		err = unix.Mount("/dev/"+name, fdPath(fd), "", unix.MS_BIND, "")
+		closeFD(fd)
+		if err != nil {
+			return fmt.Errorf("/dev/%s cannot be bound: %w", name, err)
+		}
+	}
+	for name, target := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"} {
+		if err := unix.Symlinkat(target, dev, name); err != nil {
+			return fmt.Errorf("/dev/%s cannot be made: %w", name, err)
+		}
+	}
+	for _, name := range []string{"shm", "pts"} {
+		if err := unix.Mkdirat(dev, name, 0o1777); err != nil {
+			return fmt.Errorf("/dev/%s cannot be made: %w", name, err)
+		}
+	}
+	// Package managers ask for a pseudo terminal for dpkg's output.
+	if err := mountInside(t, "/dev/pts", "devpts", "newinstance,ptmxmode=0666,mode=0620", unix.MS_NOSUID|unix.MS_NOEXEC); err != nil {
+		return err
+	}
+	if err := unix.Symlinkat("pts/ptmx", dev, "ptmx"); err != nil {
+		return fmt.Errorf("/dev/ptmx cannot be made: %w", err)
+	}
+	return nil
+}
+
+// protectProc makes read-only what under /proc sets the running kernel: a package's "sysctl -p"
+// must not reach the machine that the image is built on.
+func protectProc(t *tree) error {
+	for _, p := range []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus"} {
+		fd, err := t.open(p, unix.O_PATH, 0)
+		if errors.Is(err, unix.ENOENT) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("%s cannot be opened: %w", p, err)
+		}
+		err = unix.Mount(fdPath(fd), fdPath(fd), "", unix.MS_BIND, "")
+		closeFD(fd)
+		if err != nil {
+			return fmt.Errorf("%s cannot be protected: %w", p, err)
+		}
+		// Opened anew: the descriptor above is below the new mount.
+		if fd, err = t.open(p, unix.O_PATH, 0); err != nil {
+			return fmt.Errorf("%s cannot be opened: %w", p, err)
+		}
+		err = unix.Mount("", fdPath(fd), "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
+		closeFD(fd)
+		if err != nil {
+			return fmt.Errorf("%s cannot be protected: %w", p, err)
+		}
+	}
+	return nil
+}
+
+// coverPolicy mounts a policy that answers 101, "action forbidden", from the /run of this
+// namespace over the image's file.
+func coverPolicy(t *tree) error {
+	const own = "/run/rdmactl-policy-rc.d"
+	source, err := t.open(own, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_NOFOLLOW, 0o755)
+	if err != nil {
+		return fmt.Errorf("%s cannot be made: %w", own, err)
+	}
+	file := os.NewFile(uintptr(source), own)
+	_, err = io.WriteString(file, "#!/bin/sh\nexit 101\n")
+	err = errors.Join(err, unix.Fchmod(source, 0o755), file.Close())
+	if err != nil {
+		return fmt.Errorf("%s cannot be written: %w", own, err)
+	}
+	from, err := t.open(own, unix.O_PATH|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return fmt.Errorf("%s cannot be opened: %w", own, err)
+	}
+	defer closeFD(from)
+	to, err := t.open(policyPath, unix.O_PATH, 0)
+	if err != nil {
+		return fmt.Errorf("%s cannot be opened: %w", policyPath, err)
+	}
+	defer closeFD(to)
+	if err := unix.Mount(fdPath(from), fdPath(to), "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("%s cannot be covered: %w", policyPath, err)
+	}
+	return nil
+}
+
+// pivot makes the image "/" and lets go of the host's files. On a root in an initramfs, where
+// pivot_root does not work, the image is moved and entered by chroot.
+func pivot(image int) error {
+	if err := unix.Fchdir(image); err != nil {
+		return fmt.Errorf("it cannot be entered: %w", err)
+	}
+	err := unix.PivotRoot(".", ".")
+	if errors.Is(err, unix.EINVAL) {
+		if err := unix.Mount(".", "/", "", unix.MS_MOVE, ""); err != nil {
+			return fmt.Errorf("it cannot be made the root: %w", err)
+		}
+		if err := unix.Chroot("."); err != nil {
+			return fmt.Errorf("it cannot be made the root: %w", err)
+		}
+		return unix.Chdir("/")
+	}
+	if err != nil {
+		return fmt.Errorf("it cannot be made the root: %w", err)
+	}
+	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
+		return fmt.Errorf("the host's files cannot be let go: %w", err)
+	}
+	return unix.Chdir("/")
+}
+
+// dropCapabilities takes from this thread, and from all that it starts, what an image's programs
+// could do to the running machine.
+func dropCapabilities() error {
+	for _, c := range []struct {
+		number uintptr
+		name   string
+	}{{unix.CAP_SYS_MODULE, "SYS_MODULE"}, {unix.CAP_SYS_RAWIO, "SYS_RAWIO"}, {unix.CAP_SYS_BOOT, "SYS_BOOT"}, {unix.CAP_MKNOD, "MKNOD"}} {
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c.number, 0, 0, 0); err != nil {
+			return fmt.Errorf("the capability %s cannot be dropped: %w", c.name, err)
+		}
+	}
+	// The bounding set bounds what a program file gives; ambient and inheritable ones pass by it.
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil && !errors.Is(err, unix.EINVAL) {
+		return fmt.Errorf("the ambient capabilities cannot be dropped: %w", err)
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var sets [2]unix.CapUserData
+	if err := unix.Capget(&header, &sets[0]); err != nil {
+		return fmt.Errorf("the capabilities cannot be read: %w", err)
+	}
+	sets[0].Inheritable, sets[1].Inheritable = 0, 0
+	if err := unix.Capset(&header, &sets[0]); err != nil {
+		return fmt.Errorf("the inheritable capabilities cannot be dropped: %w", err)
+	}
+	return nil
+}

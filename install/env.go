@@ -1,0 +1,132 @@
+// Package install executes a plan as a journalled transaction, and takes it back.
+//
+// A run is: lock, preflight, stage, then the plan's steps. Nothing on the host changes before staging
+// is complete. Before a step changes anything the journal holds what is needed to undo it, so that a
+// run that died at any point is continued (Resume) or undone (Rollback), never guessed at. The steps
+// run in a worker process of their own (a transient systemd unit, or a session of its own where
+// there is no systemd), which a closed terminal does not reach; the front-end follows its journal.
+package install
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/rdmactl/rdmactl/host"
+	"github.com/rdmactl/rdmactl/install/journal"
+	"github.com/rdmactl/rdmactl/install/pkgmgr"
+	"github.com/rdmactl/rdmactl/install/pkgmgr/apt"
+)
+
+// Env is what every entry point is given.
+type Env struct {
+	Host host.Writer
+	// Verify tests the host with traffic. Without it a verify step is skipped, which is said.
+	Verify VerifyFunc
+	// Manager is the package manager; nil is apt on Host.
+	Manager pkgmgr.Manager
+	// Paths are where the tool keeps its own files; zero is DefaultPaths.
+	Paths Paths
+	// Tool is the version of rdmactl, for the journal.
+	Tool string
+
+	// hook is called before and after each journal entry; tests end the process there.
+	hook func(when string, e journal.Entry)
+}
+
+// Paths are where the tool keeps its own files.
+type Paths struct {
+	State string // runs, journals, backups
+	Log   string // directory of logs
+	Lock  string // file
+}
+
+// DefaultPaths are those of a host.
+func DefaultPaths() Paths {
+	return Paths{State: "/var/lib/rdmactl", Log: "/var/log/rdmactl", Lock: "/run/rdmactl/lock"}
+}
+
+func (p Paths) orDefault() Paths {
+	if p == (Paths{}) {
+		return DefaultPaths()
+	}
+	return p
+}
+
+func (p Paths) store() journal.Store { return journal.Store{Dir: p.State} }
+
+func (p Paths) logFile(id string) string { return filepath.Join(p.Log, id+".log") }
+
+// VerifyFunc tests the host; quick leaves out the measurements.
+type VerifyFunc func(ctx context.Context, quick bool) (Outcome, error)
+
+// Outcome is what a verification found.
+type Outcome struct {
+	Verdict string          // pass, warn, fail or not-testable
+	Summary string          // one line
+	Report  json.RawMessage // the whole report, kept as verify.json in the run's directory
+}
+
+// The verdicts of a verification.
+const (
+	verifyPass        = "pass"
+	verifyWarn        = "warn"
+	verifyFail        = "fail"
+	verifyNotTestable = "not-testable"
+)
+
+// What to do when the verification at the end of a run fails.
+const (
+	VerifyAuto     = "auto"     // roll back if the host passed before, else keep
+	VerifyRollback = "rollback" // roll back
+	VerifyKeep     = "keep"     // keep
+)
+
+// Options are the user's choices for a run.
+type Options struct {
+	OnVerifyFailure string          // VerifyAuto if empty
+	AllowRemove     []string        // packages that may go although the plan does not name them
+	Request         json.RawMessage // what the user asked for; kept with the run
+	LockWait        time.Duration   // for another package manager; 0 is two minutes
+	Foreground      bool            // run in this process
+	Progress        Progress        // nil is silent
+}
+
+// order is what a run keeps in request.json.
+type order struct {
+	OnVerifyFailure string          `json:"on_verify_failure"`
+	AllowRemove     []string        `json:"allow_remove"`
+	LockWaitSeconds float64         `json:"lock_wait_seconds"`
+	Request         json.RawMessage `json:"request,omitempty"`
+}
+
+const defaultLockWait = 2 * time.Minute
+
+func (o Options) order() order {
+	wait := o.LockWait
+	if wait == 0 {
+		wait = defaultLockWait
+	}
+	verify := o.OnVerifyFailure
+	if verify == "" {
+		verify = VerifyAuto
+	}
+	return order{OnVerifyFailure: verify, AllowRemove: o.AllowRemove, LockWaitSeconds: wait.Seconds(), Request: o.Request}
+}
+
+func (env Env) manager(w host.Writer) pkgmgr.Manager {
+	if env.Manager != nil {
+		return env.Manager
+	}
+	return apt.New(w)
+}
+
+// isRoot says whether the host is changed as root.
+func (env Env) isRoot() bool {
+	if uid := env.Host.Told().UID; uid != nil {
+		return *uid == 0
+	}
+	return os.Geteuid() == 0
+}

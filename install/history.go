@@ -1,0 +1,105 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	"github.com/rdmactl/rdmactl/install/journal"
+	"github.com/rdmactl/rdmactl/internal/fault"
+)
+
+// History returns all runs, the newest first. A run whose journal cannot be read is listed with the
+// reason: one damaged run must not hide the others.
+func History(paths Paths) ([]RunInfo, error) {
+	paths = paths.orDefault()
+	store := paths.store()
+	ids, err := store.IDs()
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, fault.New(fault.Stopped, "not-root", "run it with sudo", "cannot read the runs: %w", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	infos := []RunInfo{}
+	for i := len(ids) - 1; i >= 0; i-- {
+		infos = append(infos, infoOf(paths, ids[i]))
+	}
+	return infos, nil
+}
+
+func infoOf(paths Paths, id string) RunInfo {
+	info := RunInfo{ID: id, Log: paths.logFile(id)}
+	j, err := paths.store().Open(id)
+	if err != nil {
+		info.State, info.Note = journal.Failed, err.Error()
+		return info
+	}
+	p, _, err := readRun(j)
+	if err != nil {
+		info.State, info.Note = journal.Failed, err.Error()
+		return info
+	}
+	info.Summary, info.Steps = p.Summary, len(p.Steps)
+	info.Done = len(recordsOf(j.Entries))
+	info.Changed = info.Done > 0
+	if len(j.Entries) > 0 {
+		info.Started = j.Entries[0].Time
+		last := j.Entries[len(j.Entries)-1]
+		if last.Event == journal.RunEnded {
+			info.Ended, info.Reboot, info.Verify = last.Time, last.Reboot, last.Verify
+			if last.Problem != nil {
+				info.Note = last.Problem.Message
+			}
+		}
+	}
+	if j.Torn > 0 {
+		info.Note = "the last journal line is incomplete and ignored (power cut)"
+	}
+	info.State = journal.StateOf(j.Entries, alive(paths, id)())
+	if info.State == journal.Unfinished && len(j.Entries) == 0 {
+		info.State, info.Note = journal.Stopped, "never begun"
+	}
+	return info
+}
+
+// alive returns a question: does a process work on the run now?
+func alive(paths Paths, id string) func() bool {
+	return func() bool {
+		holder, held, err := journal.LockHolder(paths.Lock)
+		return err == nil && held && holder.Run == id
+	}
+}
+
+// Follow shows a run from its beginning until it has ended. An empty id is the latest run. Ending ctx
+// ends only the showing.
+func Follow(ctx context.Context, paths Paths, id string, p Progress) (RunReport, error) {
+	paths = paths.orDefault()
+	if id == "" {
+		var err error
+		if id, err = latest(paths, func(*journal.Run) bool { return true }); err != nil {
+			return newReport(), err
+		}
+		if id == "" {
+			return newReport(), fault.New(fault.Stopped, "no-runs", "", "cannot follow: there is no run")
+		}
+	}
+	if !journal.ValidID(id) {
+		return newReport(), fault.New(fault.Usage, "usage", "`rdmactl history` lists the runs", "cannot follow %q: not a run id", id)
+	}
+	err := paths.store().Follow(ctx, id, 0, alive(paths, id), func(e journal.Entry) {
+		if p != nil {
+			p.Entry(e)
+		}
+	})
+	switch {
+	case errors.Is(err, journal.ErrGone):
+		rep, _ := conclude(paths, id, 0, 0)
+		return rep, fault.New(fault.Failed, "worker-died", "`rdmactl install --resume` continues it, `rdmactl rollback` undoes it", "run %s did not end: its process is gone", id)
+	case errors.Is(err, context.Canceled):
+		return newReport(), fault.New(fault.Interrupted, "interrupted", "the run itself goes on", "stopped following run %s", id)
+	case err != nil:
+		return newReport(), journalFault(err)
+	}
+	return conclude(paths, id, 0, 0)
+}

@@ -1,0 +1,230 @@
+package install
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/rdmactl/rdmactl/host"
+	"github.com/rdmactl/rdmactl/kmod"
+	"github.com/rdmactl/rdmactl/plan"
+)
+
+// modulesStep loads kernel modules now.
+type modulesStep struct {
+	noUndo
+	run *run
+}
+
+type modulesUndo struct {
+	Loaded []string `json:"loaded"` // before the step
+}
+
+// modulesLeft are the modules that came with the step, dependencies too, in the order of loading.
+type modulesLeft struct {
+	New []string `json:"new"`
+}
+
+func (x *modulesStep) loaded(ctx context.Context) ([]kmod.Module, error) {
+	list, err := kmod.Loaded(ctx, x.run.host)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read which modules are loaded: %w", err)
+	}
+	return list, nil
+}
+
+// absent says that this kernel has no such module, neither as a file nor built in.
+func (x *modulesStep) absent(ctx context.Context, name string) (bool, error) {
+	_, err := kmod.Find(ctx, x.run.host, "", name)
+	switch {
+	case err == nil:
+		return false, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return true, nil
+	case errors.Is(err, host.ErrUnknown):
+		return false, nil // modprobe will say
+	}
+	return false, fmt.Errorf("cannot look for module %s: %w", name, err)
+}
+
+func (x *modulesStep) check(ctx context.Context, s plan.Step, _ bool) (bool, error) {
+	list, err := x.loaded(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, m := range s.Changes.Modules {
+		if kmod.IsLoaded(list, m.Name) {
+			continue
+		}
+		loc, err := kmod.Find(ctx, x.run.host, "", m.Name)
+		if err == nil && loc.Builtin {
+			continue
+		}
+		if m.Optional && errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		return false, nil
+	}
+	return true, nil
+}
+
+func (x *modulesStep) prepare(ctx context.Context, _ plan.Step) (any, error) {
+	list, err := x.loaded(ctx)
+	if err != nil {
+		return nil, err
+	}
+	u := modulesUndo{Loaded: []string{}}
+	for _, m := range list {
+		u.Loaded = append(u.Loaded, m.Name)
+	}
+	return u, nil
+}
+
+func (x *modulesStep) do(ctx context.Context, s plan.Step, undo json.RawMessage) (any, string, error) {
+	var u modulesUndo
+	if err := decode(undo, &u); err != nil {
+		return nil, "", err
+	}
+	left := modulesLeft{New: []string{}}
+	missing := []string{}
+	for _, m := range s.Changes.Modules {
+		if m.Optional {
+			absent, err := x.absent(ctx, m.Name)
+			if err != nil {
+				return nil, "", err
+			}
+			if absent {
+				missing = append(missing, m.Name)
+				continue
+			}
+		}
+		if err := kmod.Load(ctx, x.run.host, m.Name); err != nil {
+			return nil, "", err
+		}
+	}
+	list, err := x.loaded(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	// /proc/modules has the newest first.
+	for _, m := range slices.Backward(list) {
+		if !slices.Contains(u.Loaded, m.Name) {
+			left.New = append(left.New, m.Name)
+		}
+	}
+	text := "loaded " + strings.Join(left.New, ", ")
+	if len(left.New) == 0 {
+		text = "nothing new to load"
+	}
+	if len(missing) > 0 {
+		text += "; this kernel does not have " + strings.Join(missing, ", ")
+	}
+	return left, text, nil
+}
+
+// undo unloads what came with the step, newest first, as far as nothing uses it. A module that drives
+// devices stays: a card's network interface may be the way to this host.
+func (x *modulesStep) undo(ctx context.Context, s plan.Step, rec record) (undone, error) {
+	out := undone{}
+	var u modulesUndo
+	var left modulesLeft
+	if err := errors.Join(decode(rec.undo, &u), decode(rec.left, &left)); err != nil {
+		return out, err
+	}
+	ours := left.New
+	if rec.left == nil {
+		// The step did not end: only the modules that it names are surely ours.
+		for _, m := range s.Changes.Modules {
+			if !slices.ContainsFunc(u.Loaded, func(l string) bool { return kmod.Same(l, m.Name) }) {
+				ours = append(ours, m.Name)
+			}
+		}
+	}
+	why := map[string]string{}
+	for {
+		list, err := x.loaded(ctx)
+		if err != nil {
+			return out, err
+		}
+		progress := false
+		for _, m := range list {
+			if !slices.ContainsFunc(ours, func(o string) bool { return kmod.Same(o, m.Name) }) || why[m.Name] == "failed" {
+				continue
+			}
+			if reason := x.inUse(m); reason != "" {
+				why[m.Name] = reason
+				continue
+			}
+			// rmmod takes exactly one module; modprobe -r would also take others that were there
+			// before and are idle.
+			res, err := x.run.host.Run(ctx, host.Command{Argv: []string{"rmmod", "--", m.Name}})
+			if err != nil || res.Exit != 0 {
+				why[m.Name] = "failed"
+				out.notes = append(out.notes, fmt.Sprintf("module %s stays loaded until the next boot: rmmod: %s", m.Name, firstOf(err, res)))
+				continue
+			}
+			delete(why, m.Name)
+			progress = true
+		}
+		if !progress {
+			break
+		}
+	}
+	list, err := x.loaded(ctx)
+	if err != nil {
+		return out, err
+	}
+	for _, m := range list {
+		if reason := why[m.Name]; reason != "" && reason != "failed" {
+			out.notes = append(out.notes, fmt.Sprintf("module %s stays loaded until the next boot: %s", m.Name, reason))
+		}
+	}
+	return out, nil
+}
+
+func firstOf(err error, res host.Result) string {
+	if err != nil {
+		return err.Error()
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(res.Stderr), "\n")
+	return line
+}
+
+// inUse says why a module cannot be unloaded now, empty if it can.
+func (x *modulesStep) inUse(m kmod.Module) string {
+	switch {
+	case len(m.UsedBy) > 0:
+		return "used by " + strings.Join(m.UsedBy, ", ")
+	case m.Permanent:
+		return "it is permanent"
+	case m.Refs != 0:
+		return fmt.Sprintf("%d references are held", m.Refs)
+	}
+	drivers := "/sys/module/" + m.Name + "/drivers"
+	names, err := x.run.host.ReadDir(drivers)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	if err != nil {
+		return fmt.Sprintf("cannot tell whether it drives devices: %v", err)
+	}
+	for _, n := range names {
+		entries, err := x.run.host.ReadDir(drivers + "/" + n)
+		if err != nil {
+			return fmt.Sprintf("cannot tell whether it drives devices: %v", err)
+		}
+		for _, e := range entries {
+			if e == "module" {
+				continue
+			}
+			if info, err := x.run.host.Lstat(drivers + "/" + n + "/" + e); err == nil && info.Mode&fs.ModeSymlink != 0 {
+				return "it drives " + e
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,315 @@
+package install
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/rdmactl/rdmactl/install/pkgmgr"
+	"github.com/rdmactl/rdmactl/internal/fault"
+	"github.com/rdmactl/rdmactl/plan"
+)
+
+// packagesStep is one transaction of the package manager.
+type packagesStep struct{ run *run }
+
+// packagesUndo is what the transaction will do and what was there before it.
+type packagesUndo struct {
+	Request   pkgmgr.Request         `json:"request"`
+	Announced []plan.ResolvedPackage `json:"announced"`
+	Before    []pkgmgr.Package       `json:"before"` // entries of announced packages, if any
+	Old       []pkgmgr.OldPackage    `json:"old,omitempty"`
+	Auto      []string               `json:"auto"` // packages marked automatic
+}
+
+func (x *packagesStep) recorded(s plan.Step) (packagesUndo, bool, error) {
+	var u packagesUndo
+	rec, ok := x.run.records()[s.ID]
+	if !ok || rec.undo == nil {
+		return u, false, nil
+	}
+	return u, true, decode(rec.undo, &u)
+}
+
+func (x *packagesStep) check(ctx context.Context, s plan.Step, _ bool) (bool, error) {
+	u, ok, err := x.recorded(s)
+	if err != nil {
+		return false, err
+	}
+	if !ok {
+		return x.run.requests[s.ID].Empty(), nil
+	}
+	db, err := x.run.pm.Installed(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, a := range u.Announced {
+		p := db[a.Name+":"+a.Arch]
+		if a.Version == "" && p.Status == pkgmgr.Installed || a.Version != "" && (p.Status != pkgmgr.Installed || p.Version != a.Version) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func (x *packagesStep) prepare(ctx context.Context, s plan.Step) (any, error) {
+	req := x.run.requests[s.ID]
+	sol, err := x.run.pm.Solve(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	if extra := notIn(sol.Actions, x.run.solution.Actions); len(extra) > 0 {
+		return nil, fault.New(fault.Stopped, "solution-changed", "run it again", "cannot install packages: the package manager's answer changed since staging: %s", strings.Join(extra, ", "))
+	}
+	db, err := x.run.pm.Installed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	auto, err := x.run.pm.Auto(ctx)
+	if err != nil {
+		return nil, err
+	}
+	u := packagesUndo{Request: req, Announced: sol.Actions, Before: []pkgmgr.Package{}, Auto: auto}
+	for _, a := range sol.Actions {
+		if p, ok := db[a.Name+":"+a.Arch]; ok {
+			u.Before = append(u.Before, p)
+			for _, old := range x.run.old {
+				if old.Key() == p.Key() && old.Version == p.Version {
+					u.Old = append(u.Old, old)
+				}
+			}
+		}
+	}
+	return u, nil
+}
+
+// notIn returns the actions that were not announced before, as lines.
+func notIn(actions, announced []plan.ResolvedPackage) []string {
+	out := []string{}
+	for _, a := range actions {
+		if !slices.ContainsFunc(announced, func(b plan.ResolvedPackage) bool {
+			return a.Name == b.Name && a.Arch == b.Arch && a.Version == b.Version && a.Action == b.Action
+		}) {
+			out = append(out, strings.TrimSpace(a.Action+" "+a.Name+" "+a.Version))
+		}
+	}
+	return out
+}
+
+func (x *packagesStep) do(ctx context.Context, s plan.Step, undo json.RawMessage) (any, string, error) {
+	var u packagesUndo
+	if err := decode(undo, &u); err != nil {
+		return nil, "", err
+	}
+	before, err := x.run.pm.Installed(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := x.run.pm.Apply(ctx, u.Request); err != nil {
+		return nil, "", fmt.Errorf("cannot install packages: %w", err)
+	}
+	after, err := x.run.pm.Installed(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	if diff := pkgmgr.Difference(before, after, u.Announced); len(diff) > 0 {
+		return nil, "", fault.New(fault.Failed, "database-differs", "", "cannot install packages as announced: %s", strings.Join(diff, "; "))
+	}
+	names := []string{}
+	for _, a := range u.Announced {
+		names = append(names, a.Name)
+	}
+	return nil, fmt.Sprintf("%d packages: %s", len(names), strings.Join(names, ", ")), nil
+}
+
+// plan of the undo: what goes and what comes back, from the package database as it is now.
+func (x *packagesStep) undoOf(ctx context.Context, u packagesUndo) (pkgmgr.Undo, error) {
+	out := pkgmgr.Undo{}
+	db, err := x.run.pm.Installed(ctx)
+	if err != nil {
+		return out, err
+	}
+	before := map[string]pkgmgr.Package{}
+	for _, p := range u.Before {
+		before[p.Key()] = p
+	}
+	for _, a := range u.Announced {
+		key := a.Name + ":" + a.Arch
+		was, now := before[key], db[key]
+		name := a.Name
+		if count(db, a.Name) > 1 {
+			name = key
+		}
+		switch was.Status {
+		case pkgmgr.Installed:
+			if now.Status == pkgmgr.Installed && now.Version == was.Version {
+				continue
+			}
+			i := slices.IndexFunc(u.Old, func(o pkgmgr.OldPackage) bool { return o.Key() == key })
+			if i < 0 {
+				return out, fmt.Errorf("cannot put back package %s %s: its file was not kept", a.Name, was.Version)
+			}
+			out.Back = append(out.Back, u.Old[i])
+		case pkgmgr.ConfigFiles:
+			if now.Status == pkgmgr.Installed || now.Status == pkgmgr.Broken {
+				out.Remove = append(out.Remove, name)
+			}
+		default:
+			if now.Status != "" {
+				out.Purge = append(out.Purge, name)
+			}
+		}
+	}
+	return out, nil
+}
+
+func count(db pkgmgr.Database, name string) int {
+	n := 0
+	for _, p := range db {
+		if p.Name == name {
+			n++
+		}
+	}
+	return n
+}
+
+// stopper looks whether packages of others would go with ours.
+func (x *packagesStep) stopper(ctx context.Context, _ plan.Step, rec record) error {
+	var u packagesUndo
+	if err := decode(rec.undo, &u); err != nil {
+		return err
+	}
+	undo, err := x.undoOf(ctx, u)
+	if err != nil || undo.Empty() {
+		return err
+	}
+	actions, err := x.run.pm.SolveUndo(ctx, undo)
+	if err != nil {
+		return err
+	}
+	foreign := []string{}
+	for _, a := range actions {
+		ours := slices.ContainsFunc(u.Announced, func(b plan.ResolvedPackage) bool { return a.Name == b.Name && a.Arch == b.Arch })
+		if !ours {
+			foreign = append(foreign, a.Name)
+		}
+	}
+	if len(foreign) > 0 {
+		return fault.New(fault.Stopped, "foreign-packages", "remove them first, or keep the run",
+			"cannot remove the packages of run %s: others that were installed since need them and would change too: %s",
+			x.run.journal.ID, strings.Join(foreign, ", "))
+	}
+	return nil
+}
+
+// editedFiles are configuration files that the administrator changed, saved before a purge.
+type editedFiles struct {
+	Files []savedFile `json:"files"`
+}
+
+func (x *packagesStep) beforeUndo(ctx context.Context, s plan.Step, rec record) (any, error) {
+	var u packagesUndo
+	if err := decode(rec.undo, &u); err != nil {
+		return nil, err
+	}
+	undo, err := x.undoOf(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	edited, err := x.run.pm.Edited(ctx, undo.Purge)
+	if err != nil {
+		return nil, err
+	}
+	out := editedFiles{Files: []savedFile{}}
+	for i, file := range edited {
+		f, err := save(x.run.host, x.run.journal, file, fmt.Sprintf("%s-edited-%d-%d", s.ID, len(rec.kept), i))
+		if err != nil {
+			return nil, err
+		}
+		out.Files = append(out.Files, f)
+	}
+	return out, nil
+}
+
+func (x *packagesStep) undo(ctx context.Context, _ plan.Step, rec record) (undone, error) {
+	out := undone{}
+	var u packagesUndo
+	if err := decode(rec.undo, &u); err != nil {
+		return out, err
+	}
+	undo, err := x.undoOf(ctx, u)
+	if err != nil {
+		return out, err
+	}
+	if err := x.run.pm.Undo(ctx, undo); err != nil {
+		return out, fmt.Errorf("cannot take packages back: %w", err)
+	}
+	if left, err := x.undoOf(ctx, u); err != nil {
+		return out, err
+	} else if !left.Empty() {
+		return out, fmt.Errorf("cannot take packages back: still different from before: %s", strings.Join(append(left.Purge, left.Remove...), ", "))
+	}
+	if err := x.restoreMarks(ctx, u); err != nil {
+		return out, err
+	}
+	done := map[string]bool{}
+	for _, k := range rec.kept {
+		var edited editedFiles
+		if err := decode(k, &edited); err != nil {
+			return out, err
+		}
+		for _, f := range edited.Files {
+			if done[f.Path] {
+				continue // saved again by a second attempt
+			}
+			done[f.Path] = true
+			_, err := x.run.host.Lstat(f.Path)
+			switch {
+			case err == nil: // the package manager left it, or an earlier attempt put it back
+			case errors.Is(err, fs.ErrNotExist):
+				if err := putBack(x.run.host, x.run.journal, f, f.Path); err != nil {
+					return out, err
+				}
+			default:
+				return out, fmt.Errorf("cannot look at %s: %w", f.Path, err)
+			}
+			out.kept = append(out.kept, f.Path)
+			out.notes = append(out.notes, fmt.Sprintf("%s was edited after its package was installed and is kept", f.Path))
+		}
+	}
+	return out, nil
+}
+
+func (x *packagesStep) restoreMarks(ctx context.Context, u packagesUndo) error {
+	now, err := x.run.pm.Auto(ctx)
+	if err != nil {
+		return err
+	}
+	db, err := x.run.pm.Installed(ctx)
+	if err != nil {
+		return err
+	}
+	auto, manual := []string{}, []string{}
+	for _, a := range u.Announced {
+		if !db.Has(a.Name) {
+			continue
+		}
+		was, is := slices.Contains(u.Auto, a.Name), slices.Contains(now, a.Name)
+		switch {
+		case was && !is:
+			auto = append(auto, a.Name)
+		case is && !was:
+			manual = append(manual, a.Name)
+		}
+	}
+	for _, w := range u.Request.Install {
+		if db.Has(w.Name) && slices.Contains(u.Auto, w.Name) && !slices.Contains(now, w.Name) && !slices.Contains(auto, w.Name) {
+			auto = append(auto, w.Name)
+		}
+	}
+	return x.run.pm.SetAuto(ctx, auto, manual)
+}

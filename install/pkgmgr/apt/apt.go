@@ -1,0 +1,313 @@
+// Package apt drives apt-get and dpkg: Debian 10 (apt 1.8) and newer, Ubuntu 18.04 and newer.
+//
+// Versions are exact from the solver on, nothing is fetched after staging, no answer is ever asked
+// for, an administrator's configuration file is kept, and nothing is forced beyond that: never
+// --force-all, --allow-unauthenticated, --allow-change-held-packages or autoremove.
+package apt
+
+import (
+	"context"
+	"crypto/md5" //nolint:gosec // dpkg records MD5 sums of configuration files
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/rdmactl/rdmactl/host"
+	"github.com/rdmactl/rdmactl/install/pkgmgr"
+	"github.com/rdmactl/rdmactl/plan"
+)
+
+// Solver asks apt and dpkg, through a Reader's read-only commands.
+type Solver struct {
+	Host host.Reader
+}
+
+// Manager also changes the host.
+type Manager struct {
+	Solver
+	Writer host.Writer
+}
+
+// NewSolver returns what plan --resolve needs.
+func NewSolver(r host.Reader) *Solver { return &Solver{Host: r} }
+
+// New returns a manager for one host.
+func New(w host.Writer) *Manager { return &Manager{Solver: Solver{Host: w}, Writer: w} }
+
+// Name is apt.
+func (s *Solver) Name() string { return "apt" }
+
+const askLimit = 5 * time.Minute
+
+const statusFormat = "${db:Status-Abbrev}\t${Package}\t${Architecture}\t${Version}\n"
+
+// ask runs a read-only command that has to end with 0.
+func (s *Solver) ask(ctx context.Context, argv ...string) (string, error) {
+	// A solver on a small or emulated machine needs more than a Reader's usual deadline.
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	res, err := s.Host.Query(ctx, argv...)
+	if err != nil {
+		return "", fmt.Errorf("cannot run %s: %w", argv[0], err)
+	}
+	if res.Exit != 0 {
+		return "", failure(res)
+	}
+	return res.Stdout, nil
+}
+
+func failure(res host.Result) error {
+	verb := ""
+	for i, a := range res.Argv {
+		if i > 0 && !strings.HasPrefix(a, "-") && (i < 2 || res.Argv[i-1] != "-o") {
+			verb = " " + a
+			break
+		}
+	}
+	name := ""
+	if len(res.Argv) > 0 {
+		name = res.Argv[0]
+	}
+	return &pkgmgr.CommandError{Command: name + verb, Exit: res.Exit, Lines: errorLines(res.Stderr, res.Stdout)}
+}
+
+// Installed reads the package database.
+func (s *Solver) Installed(ctx context.Context) (pkgmgr.Database, error) {
+	out, err := s.ask(ctx, "dpkg-query", "-W", "--showformat="+statusFormat)
+	if err != nil {
+		return nil, err
+	}
+	return parseDatabase(out)
+}
+
+// Available asks apt-cache for candidates.
+func (s *Solver) Available(ctx context.Context, names []string) (map[string]pkgmgr.Candidate, []string, error) {
+	for _, n := range names {
+		if err := checkName(n); err != nil {
+			return nil, nil, err
+		}
+	}
+	candidates := map[string]pkgmgr.Candidate{}
+	if len(names) > 0 {
+		out, err := s.ask(ctx, append([]string{"apt-cache", "policy"}, names...)...)
+		if err != nil {
+			return nil, nil, err
+		}
+		candidates = parsePolicy(out)
+	}
+	out, err := s.ask(ctx, "apt-cache", "policy")
+	if err != nil {
+		return nil, nil, err
+	}
+	return candidates, parseSources(out), nil
+}
+
+// checkName refuses what cannot be a Debian package name, since names go on command lines where
+// "name-" and "name+" mean other things.
+func checkName(name string) error {
+	base, arch, _ := strings.Cut(name, ":")
+	if len(base) < 2 || !wordOf(base, "+-.") || !alnum(base[0]) || strings.HasSuffix(base, "-") ||
+		(strings.Contains(name, ":") && !wordOf(arch, "-")) {
+		return fmt.Errorf("cannot use package name %q: not a Debian package name", name)
+	}
+	return nil
+}
+
+func checkVersion(v string) error {
+	if v != "" && (!alnum(v[0]) || !wordOf(strings.ToLower(v), "+-.:~")) {
+		return fmt.Errorf("cannot use package version %q: not a Debian version", v)
+	}
+	return nil
+}
+
+func alnum(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
+
+func wordOf(s, others string) bool {
+	for i := range len(s) {
+		if !alnum(s[i]) && strings.IndexByte(others, s[i]) < 0 {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// words turns a request into apt-get's words: name=version to install, name- to remove.
+func words(req pkgmgr.Request) ([]string, error) {
+	out := []string{}
+	for _, w := range req.Install {
+		if err := checkName(w.Name); err != nil {
+			return nil, err
+		}
+		if err := checkVersion(w.Version); err != nil {
+			return nil, err
+		}
+		word := w.Name
+		if w.Version != "" {
+			word += "=" + w.Version
+		}
+		out = append(out, word)
+	}
+	for _, n := range req.Remove {
+		if err := checkName(n); err != nil {
+			return nil, err
+		}
+		out = append(out, n+"-")
+	}
+	return out, nil
+}
+
+// safety are the options of every transaction, simulated or real. Recommends are left out because
+// the plan names them where they matter (ibverbs-providers is only recommended by libibverbs1).
+func safety() []string {
+	return []string{"--no-install-recommends", "--no-allow-unauthenticated", "--no-auto-remove"}
+}
+
+// Solve simulates a request.
+func (s *Solver) Solve(ctx context.Context, req pkgmgr.Request) (plan.Solution, error) {
+	sol := plan.Solution{Manager: "apt", Actions: []plan.ResolvedPackage{}, DownloadBytes: 0, InstalledBytes: 0}
+	if req.Empty() {
+		return sol, nil
+	}
+	names, err := words(req)
+	if err != nil {
+		return sol, err
+	}
+	out, err := s.ask(ctx, append(append([]string{"apt-get", "-s", "install"}, safety()...), names...)...)
+	if err != nil {
+		return sol, err
+	}
+	actions, unauthenticated, err := s.actions(ctx, out)
+	if err != nil {
+		return sol, err
+	}
+	if len(unauthenticated) > 0 {
+		return sol, &pkgmgr.SignatureError{Lines: []string{"packages that no signed repository vouches for: " + strings.Join(unauthenticated, ", ")}}
+	}
+	sol.Actions = actions
+	sol.DownloadBytes, sol.InstalledBytes = -1, -1
+	// Sizes are an estimate for a person and the space check; without them the run goes on.
+	argv := append(append([]string{"apt-get", "--print-uris", "-y", "install"}, safety()...), names...)
+	if res, err := s.Host.Query(ctx, argv...); err == nil && res.Exit == 0 {
+		sol.DownloadBytes, sol.InstalledBytes = parseSizes(res.Stdout)
+	}
+	return sol, nil
+}
+
+// actions parses a simulation, orders it by name and fills in the architecture of removals.
+func (s *Solver) actions(ctx context.Context, out string) ([]plan.ResolvedPackage, []string, error) {
+	arch, err := s.ask(ctx, "dpkg", "--print-architecture")
+	if err != nil {
+		return nil, nil, err
+	}
+	actions, unauthenticated, err := ParseSimulation(out, strings.TrimSpace(arch))
+	if err != nil {
+		return nil, nil, err
+	}
+	var db pkgmgr.Database
+	for i, a := range actions {
+		if a.Action != "remove" {
+			continue
+		}
+		if db == nil {
+			if db, err = s.Installed(ctx); err != nil {
+				return nil, nil, err
+			}
+		}
+		if _, ok := db[a.Name+":"+a.Arch]; !ok {
+			for _, p := range db {
+				if p.Name == a.Name {
+					actions[i].Arch = p.Arch
+				}
+			}
+		}
+	}
+	sort.Slice(actions, func(i, j int) bool {
+		if actions[i].Name != actions[j].Name {
+			return actions[i].Name < actions[j].Name
+		}
+		return actions[i].Arch < actions[j].Arch
+	})
+	return actions, unauthenticated, nil
+}
+
+// Healthy reads the package database for packages that are not whole, and dpkg's own journal.
+func (m *Manager) Healthy(ctx context.Context) error {
+	names, err := m.Host.ReadDir("/var/lib/dpkg/updates")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("cannot look whether dpkg was interrupted: %w", err)
+	}
+	for _, n := range names {
+		if strings.Trim(n, "0123456789") == "" {
+			return errors.New("dpkg was interrupted earlier")
+		}
+	}
+	broken, err := m.broken(ctx)
+	if err != nil {
+		return err
+	}
+	if len(broken) > 0 {
+		return fmt.Errorf("packages are not installed whole: %s", strings.Join(broken, ", "))
+	}
+	return nil
+}
+
+func (m *Manager) broken(ctx context.Context) ([]string, error) {
+	db, err := m.Installed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := []string{}
+	for k, p := range db {
+		if p.Status == pkgmgr.Broken {
+			names = append(names, k)
+		}
+	}
+	sort.Strings(names)
+	return names, nil
+}
+
+// Auto returns the packages marked as installed automatically.
+func (m *Manager) Auto(ctx context.Context) ([]string, error) {
+	out, err := m.ask(ctx, "apt-mark", "showauto")
+	if err != nil {
+		return nil, err
+	}
+	return strings.Fields(out), nil
+}
+
+// Edited compares the configuration files of packages with what dpkg installed.
+func (m *Manager) Edited(ctx context.Context, names []string) ([]string, error) {
+	edited := []string{}
+	if len(names) == 0 {
+		return edited, nil
+	}
+	out, err := m.ask(ctx, append([]string{"dpkg-query", "-W", "--showformat=${Conffiles}\n"}, names...)...)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range parseConffiles(out) {
+		data, err := m.Host.ReadFile(c.path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cannot read configuration file %s: %w", c.path, err)
+		}
+		sum := md5.Sum(data) //nolint:gosec // see above
+		if hex.EncodeToString(sum[:]) != c.md5 {
+			edited = append(edited, path.Clean(c.path))
+		}
+	}
+	sort.Strings(edited)
+	return edited, nil
+}
+
+// Directories are where apt downloads to and where packages go.
+func (m *Manager) Directories() (downloads, installed string) {
+	return "/var/cache/apt/archives", "/usr"
+}

@@ -1,0 +1,280 @@
+package apt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"sort"
+	"strings"
+
+	"github.com/rdmactl/rdmactl/host"
+	"github.com/rdmactl/rdmactl/install/pkgmgr"
+	"github.com/rdmactl/rdmactl/plan"
+)
+
+// env keeps every part of a transaction from asking: debconf, apt-listchanges, and needrestart, which
+// Ubuntu 22.04 and newer run after apt and which restarts services.
+func env() []string {
+	return []string{
+		"DEBIAN_FRONTEND=noninteractive", "DEBCONF_NONINTERACTIVE_SEEN=true",
+		"APT_LISTCHANGES_FRONTEND=none", "NEEDRESTART_SUSPEND=1", "UCF_FORCE_CONFFOLD=1",
+	}
+}
+
+// unattended are the options of every real transaction. DPkg::Lock::Timeout (seconds) is known from
+// apt 1.9.11 on and ignored before.
+func unattended() []string {
+	return append(safety(),
+		"-q", "-y",
+		"-o", "DPkg::Lock::Timeout=120",
+		"-o", "Dpkg::Use-Pty=0",
+		"-o", "Dpkg::Options::=--force-confdef",
+		"-o", "Dpkg::Options::=--force-confold",
+		"-o", "Acquire::Retries=3",
+		"-o", "Acquire::AllowInsecureRepositories=false",
+		"-o", "Acquire::AllowWeakRepositories=false",
+		"-o", "Acquire::AllowDowngradeToInsecureRepositories=false",
+	)
+}
+
+// run executes a changing command that has to end with 0.
+func (m *Manager) run(ctx context.Context, argv ...string) (host.Result, error) {
+	res, err := m.Writer.Run(ctx, host.Command{Argv: argv, Env: env()})
+	if err != nil {
+		return res, fmt.Errorf("cannot run %s: %w", argv[0], err)
+	}
+	if res.Exit != 0 {
+		return res, failure(res)
+	}
+	return res, nil
+}
+
+func aptGet(verb string, options ...string) []string {
+	return append(append([]string{"apt-get", verb}, unattended()...), options...)
+}
+
+// Refresh runs apt-get update. Error-Mode=any is known from apt 2.2 (Debian 11) on and makes it end
+// with 100 on any fault; what it says is read all the same.
+func (m *Manager) Refresh(ctx context.Context) ([]string, error) {
+	argv := aptGet("update", "-o", "APT::Update::Error-Mode=any")
+	res, err := m.Writer.Run(ctx, host.Command{Argv: argv, Env: env()})
+	if err != nil {
+		return nil, fmt.Errorf("cannot run apt-get: %w", err)
+	}
+	bad, failed := sortMessages(res.Stdout + "\n" + res.Stderr)
+	if len(bad) > 0 {
+		if len(bad) > 5 {
+			bad = bad[:5]
+		}
+		return nil, &pkgmgr.SignatureError{Lines: bad}
+	}
+	if res.Exit != 0 && len(failed) == 0 {
+		return nil, failure(res)
+	}
+	return failed, nil
+}
+
+// Fetch downloads into apt's archives. apt verifies each file against the signed index.
+func (m *Manager) Fetch(ctx context.Context, req pkgmgr.Request) error {
+	if req.Empty() {
+		return nil
+	}
+	names, err := words(req)
+	if err != nil {
+		return err
+	}
+	_, err = m.run(ctx, aptGet("install", append([]string{"--download-only"}, names...)...)...)
+	return err
+}
+
+// Apply installs from the archives that Fetch filled.
+func (m *Manager) Apply(ctx context.Context, req pkgmgr.Request) error {
+	if req.Empty() {
+		return nil
+	}
+	names, err := words(req)
+	if err != nil {
+		return err
+	}
+	local, err := m.staged(ctx, names)
+	if err != nil {
+		return err
+	}
+	options := []string{}
+	if !local {
+		options = append(options, "--no-download")
+	}
+	if len(req.Remove) == 0 {
+		options = append(options, "--no-remove")
+	}
+	_, err = m.run(ctx, aptGet("install", append(options, names...)...)...)
+	return err
+}
+
+// staged makes sure that nothing is left to fetch. local says that apt will read packages where they
+// are, from a file: repository; it never copies those to its archives, and with --no-download it ends
+// with "Pathname to install is not absolute" (apt 2.6).
+func (m *Manager) staged(ctx context.Context, names []string) (local bool, err error) {
+	out, err := m.ask(ctx, append(append([]string{"apt-get", "--print-uris", "-y", "install"}, safety()...), names...)...)
+	if err != nil {
+		return false, err
+	}
+	for line := range strings.Lines(out) {
+		uri, ok := strings.CutPrefix(line, "'")
+		switch {
+		case !ok:
+		case strings.HasPrefix(uri, "file:"):
+			local = true
+		default:
+			f := strings.Fields(line)
+			name := "a package"
+			if len(f) > 1 {
+				name = f[1]
+			}
+			return false, fmt.Errorf("cannot install from what was staged: %s is not there any more", name)
+		}
+	}
+	return local, nil
+}
+
+// Keep copies old packages out of the archives or downloads them again.
+func (m *Manager) Keep(ctx context.Context, old []pkgmgr.Package, dir string) ([]pkgmgr.OldPackage, error) {
+	kept := []pkgmgr.OldPackage{}
+	for _, p := range old {
+		file := fmt.Sprintf("%s_%s_%s.deb", p.Name, strings.ReplaceAll(p.Version, ":", "%3a"), p.Arch)
+		if err := m.Writer.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("cannot make %s: %w", dir, err)
+		}
+		target := path.Join(dir, file)
+		if _, err := m.Host.Lstat(target); err == nil {
+			kept = append(kept, pkgmgr.OldPackage{Package: p, File: target})
+			continue
+		}
+		cached := path.Join("/var/cache/apt/archives", file)
+		if _, err := m.Host.Lstat(cached); err == nil {
+			if _, err := m.run(ctx, "cp", "--", cached, target); err != nil {
+				return nil, err
+			}
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("cannot look at %s: %w", cached, err)
+		} else if _, err := m.run(ctx, "env", "-C", dir, "apt-get", "download", "-q",
+			"--no-allow-unauthenticated", p.Name+":"+p.Arch+"="+p.Version); err != nil {
+			return nil, fmt.Errorf("cannot keep package %s %s: no repository has it any more, and so it could not be put back: %w", p.Name, p.Version, err)
+		}
+		kept = append(kept, pkgmgr.OldPackage{Package: p, File: target})
+	}
+	return kept, nil
+}
+
+// SetAuto changes marks.
+func (m *Manager) SetAuto(ctx context.Context, auto, manual []string) error {
+	for _, c := range []struct {
+		verb  string
+		names []string
+	}{{"auto", auto}, {"manual", manual}} {
+		if len(c.names) == 0 {
+			continue
+		}
+		if _, err := m.run(ctx, append([]string{"apt-mark", c.verb}, c.names...)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Repair runs dpkg --configure -a, then has apt unpack again what was left half unpacked.
+func (m *Manager) Repair(ctx context.Context) (string, error) {
+	fault := m.Healthy(ctx)
+	if fault == nil {
+		return "", nil
+	}
+	_, err := m.run(ctx, "dpkg", "--configure", "-a", "--force-confdef", "--force-confold")
+	if now := m.Healthy(ctx); now == nil {
+		return fmt.Sprintf("%v; dpkg --configure -a finished it", fault), nil
+	} else if broken, berr := m.broken(ctx); berr != nil || len(broken) == 0 {
+		return "", errors.Join(err, now, berr)
+	}
+	// A package whose unpacking was cut short cannot be configured; it has to be unpacked again, in
+	// the version that was staged.
+	db, err := m.Installed(ctx)
+	if err != nil {
+		return "", err
+	}
+	names := []string{}
+	for k, p := range db {
+		if p.Status == pkgmgr.Broken {
+			names = append(names, k+"="+p.Version)
+		}
+	}
+	sort.Strings(names)
+	if _, err := m.run(ctx, aptGet("install", append([]string{"--no-remove", "--reinstall"}, names...)...)...); err != nil {
+		return "", err
+	}
+	if err := m.Healthy(ctx); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%v; unpacked again: %s", fault, strings.Join(names, ", ")), nil
+}
+
+// undoWords are apt-get's verb and words for an undo.
+func undoWords(u pkgmgr.Undo) (verb string, options []string, err error) {
+	for _, n := range append(append([]string{}, u.Purge...), u.Remove...) {
+		if err := checkName(n); err != nil {
+			return "", nil, err
+		}
+	}
+	if len(u.Back) == 0 {
+		verb = "purge"
+		if len(u.Remove) > 0 {
+			verb = "remove"
+		}
+		return verb, append(append([]string{}, u.Purge...), u.Remove...), nil
+	}
+	options = []string{"--allow-downgrades"}
+	for _, b := range u.Back {
+		options = append(options, b.File)
+	}
+	for _, n := range append(append([]string{}, u.Purge...), u.Remove...) {
+		options = append(options, n+"-")
+	}
+	return "install", options, nil
+}
+
+// SolveUndo simulates an undo.
+func (m *Manager) SolveUndo(ctx context.Context, u pkgmgr.Undo) ([]plan.ResolvedPackage, error) {
+	if u.Empty() {
+		return nil, nil
+	}
+	verb, options, err := undoWords(u)
+	if err != nil {
+		return nil, err
+	}
+	out, err := m.ask(ctx, append(append([]string{"apt-get", "-s", verb}, safety()...), options...)...)
+	if err != nil {
+		return nil, err
+	}
+	actions, _, err := m.actions(ctx, out)
+	return actions, err
+}
+
+// Undo removes and puts back in one transaction, then purges what that left of our packages.
+func (m *Manager) Undo(ctx context.Context, u pkgmgr.Undo) error {
+	if u.Empty() {
+		return nil
+	}
+	verb, options, err := undoWords(u)
+	if err != nil {
+		return err
+	}
+	if _, err := m.run(ctx, aptGet(verb, options...)...); err != nil {
+		return err
+	}
+	if verb != "purge" && len(u.Purge) > 0 {
+		if _, err := m.run(ctx, aptGet("purge", u.Purge...)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}

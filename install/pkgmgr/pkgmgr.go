@@ -1,0 +1,178 @@
+// Package pkgmgr is what a run needs of a package manager. Each manager has its own package below.
+package pkgmgr
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/rdmactl/rdmactl/plan"
+)
+
+// Status of a package in the package database.
+type Status string
+
+// The statuses. Broken is anything between: unpacked, half installed, waiting for triggers.
+const (
+	Installed   Status = "installed"
+	ConfigFiles Status = "config-files" // removed, its configuration is left
+	Broken      Status = "broken"
+)
+
+// Package is one entry of the package database.
+type Package struct {
+	Name    string `json:"name"`
+	Arch    string `json:"arch"`
+	Version string `json:"version"`
+	Status  Status `json:"status"`
+}
+
+// Key names a package of one architecture. Packages of two architectures are two packages.
+func (p Package) Key() string { return p.Name + ":" + p.Arch }
+
+// Database is the package database by Key.
+type Database map[string]Package
+
+// Has says whether a package of any architecture is installed whole.
+func (d Database) Has(name string) bool {
+	_, ok := d.Find(name)
+	return ok
+}
+
+// Find returns the installed package of a name; "name:arch" asks for one architecture.
+func (d Database) Find(name string) (Package, bool) {
+	if strings.Contains(name, ":") {
+		p, ok := d[name]
+		return p, ok && p.Status == Installed
+	}
+	keys := []string{}
+	for k, p := range d {
+		if p.Name == name && p.Status == Installed {
+			keys = append(keys, k)
+		}
+	}
+	if len(keys) == 0 {
+		return Package{}, false
+	}
+	sort.Strings(keys)
+	return d[keys[0]], true
+}
+
+// Candidate is what the repositories have of a package.
+type Candidate struct {
+	Installed string // version, empty if none
+	Version   string // that the manager would install, empty if none
+}
+
+// Want is one package that is asked for.
+type Want struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"` // exact; empty leaves it to the manager
+}
+
+// Request is what a step asks of the package manager in one transaction.
+type Request struct {
+	Install []Want   `json:"install"`
+	Remove  []string `json:"remove,omitempty"`
+}
+
+// Empty says that nothing is asked for.
+func (r Request) Empty() bool { return len(r.Install) == 0 && len(r.Remove) == 0 }
+
+// OldPackage is a package that a run replaced or removed, and where its kept file is.
+type OldPackage struct {
+	Package
+	File string `json:"file"`
+}
+
+// Undo takes a transaction back.
+type Undo struct {
+	// Purge goes with its configuration, Remove without: those had configuration before the run.
+	Purge  []string     `json:"purge,omitempty"`
+	Remove []string     `json:"remove,omitempty"`
+	Back   []OldPackage `json:"back,omitempty"`
+}
+
+// Empty says that there is nothing to take back.
+func (u Undo) Empty() bool { return len(u.Purge) == 0 && len(u.Remove) == 0 && len(u.Back) == 0 }
+
+// Solver answers questions about packages; it changes nothing and needs no root.
+type Solver interface {
+	// Name is apt, dnf or zypper.
+	Name() string
+	// Installed reads the package database.
+	Installed(ctx context.Context) (Database, error)
+	// Available asks for the candidates of names; a name that no repository has is left out. sources
+	// says which repositories were looked at, one line each.
+	Available(ctx context.Context, names []string) (candidates map[string]Candidate, sources []string, err error)
+	// Solve returns the manager's own answer to a request.
+	Solve(ctx context.Context, req Request) (plan.Solution, error)
+}
+
+// Manager changes packages. Every method can be called again after a crash at any point of it.
+type Manager interface {
+	Solver
+	// Wait returns when no other process holds the manager's lock, or an error that names the one
+	// which still has it after limit.
+	Wait(ctx context.Context, limit time.Duration) error
+	// Healthy returns an error that says what is broken in the package database, nil if nothing is.
+	Healthy(ctx context.Context) error
+	// Repair finishes what an interrupted transaction left in the middle and says what it did, ""
+	// when there was nothing to do.
+	Repair(ctx context.Context) (string, error)
+	// Refresh reads the repositories anew. A bad signature is a *SignatureError; a repository that
+	// cannot be reached is a warning, since the packages may be had from the others.
+	Refresh(ctx context.Context) (warnings []string, err error)
+	// Fetch downloads and verifies everything that a solved request needs, and changes nothing else.
+	Fetch(ctx context.Context, req Request) error
+	// Keep brings the package files of old into dir and returns them with their paths.
+	Keep(ctx context.Context, old []Package, dir string) ([]OldPackage, error)
+	// Apply executes a request from what Fetch downloaded.
+	Apply(ctx context.Context, req Request) error
+	// Auto returns the packages that were installed only as dependencies.
+	Auto(ctx context.Context) ([]string, error)
+	// SetAuto marks packages as installed only as dependencies, or as asked for.
+	SetAuto(ctx context.Context, auto, manual []string) error
+	// Edited returns the configuration files of packages that the administrator changed.
+	Edited(ctx context.Context, names []string) ([]string, error)
+	// SolveUndo returns the manager's own answer to an undo, Undo executes it.
+	SolveUndo(ctx context.Context, undo Undo) ([]plan.ResolvedPackage, error)
+	Undo(ctx context.Context, undo Undo) error
+	// FreeSpace names the directories that a transaction fills: packages downloaded, installed.
+	Directories() (downloads, installed string)
+}
+
+// SignatureError says that a repository's signature is missing, bad or expired.
+type SignatureError struct{ Lines []string }
+
+func (e *SignatureError) Error() string { return strings.Join(e.Lines, "; ") }
+
+// LockedError says which process holds the package manager's lock.
+type LockedError struct {
+	File    string
+	PID     int // 0 when not known
+	Command string
+}
+
+func (e *LockedError) Error() string {
+	if e.PID == 0 {
+		return "another process holds " + e.File
+	}
+	return fmt.Sprintf("%s (pid %d) holds %s", e.Command, e.PID, e.File)
+}
+
+// CommandError says that a command of the package manager failed, with its own words.
+type CommandError struct {
+	Command string // program and verb, such as "apt-get install"
+	Exit    int
+	Lines   []string // the first error lines
+}
+
+func (e *CommandError) Error() string {
+	if len(e.Lines) == 0 {
+		return fmt.Sprintf("%s ended with %d", e.Command, e.Exit)
+	}
+	return fmt.Sprintf("%s ended with %d: %s", e.Command, e.Exit, strings.Join(e.Lines, "; "))
+}

@@ -1,0 +1,417 @@
+package install
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/rdmactl/rdmactl/host"
+	"github.com/rdmactl/rdmactl/install/journal"
+	"github.com/rdmactl/rdmactl/install/pkgmgr"
+	"github.com/rdmactl/rdmactl/internal/fault"
+	"github.com/rdmactl/rdmactl/kmod"
+	"github.com/rdmactl/rdmactl/plan"
+)
+
+// preflight asks everything that can stop the run before anything changes.
+func (r *run) preflight(ctx context.Context) error {
+	if err := r.emit(journal.Entry{Event: journal.PreflightStarted}); err != nil {
+		return err
+	}
+	if !r.env.isRoot() {
+		return notRoot()
+	}
+	if err := r.modulesAllowed(); err != nil {
+		return err
+	}
+	if err := r.packagesReady(ctx); err != nil {
+		return err
+	}
+	if err := r.takeBaseline(ctx); err != nil {
+		return err
+	}
+	result, err := json.Marshal(r.solution)
+	if err != nil {
+		return fmt.Errorf("cannot record the package manager's answer: %w", err)
+	}
+	return r.emit(journal.Entry{Event: journal.PreflightDone, Verify: r.baseline, Result: result, Text: solutionLine(r.solution)})
+}
+
+func notRoot() error {
+	return fault.New(fault.Stopped, "not-root", "run it with sudo", "cannot change this host: not root")
+}
+
+// modulesAllowed stops early for modules that the administrator keeps out: modprobe would load them
+// when they are named, and that is not ours to decide.
+func (r *run) modulesAllowed() error {
+	var conf *kmod.Configuration
+	for _, s := range r.plan.Steps {
+		for _, m := range s.Changes.Modules {
+			if conf == nil {
+				c, err := kmod.Config(r.host)
+				if err != nil {
+					return fmt.Errorf("cannot read which modules are kept out: %w", err)
+				}
+				conf = &c
+			}
+			if hit, where := conf.Blacklisted(m.Name); hit {
+				return fault.New(fault.Stopped, kmod.CodeBlacklisted, "remove that line if the module is wanted, then run again",
+					"cannot load module %s: it is blacklisted in %s", m.Name, where)
+			}
+		}
+	}
+	return nil
+}
+
+// takeBaseline tests the host before the run, if it has an RDMA device at all.
+func (r *run) takeBaseline(ctx context.Context) error {
+	for _, e := range r.journal.Entries {
+		if e.Event == journal.PreflightDone {
+			r.baseline = e.Verify // of the first attempt: later ones find a changed host
+			return nil
+		}
+	}
+	if r.env.Verify == nil || r.order.OnVerifyFailure != VerifyAuto ||
+		!slices.ContainsFunc(r.plan.Steps, func(s plan.Step) bool { return s.Kind == plan.KindVerify }) {
+		return nil
+	}
+	devices, err := r.host.ReadDir("/sys/class/infiniband")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, host.ErrUnknown) {
+		return fmt.Errorf("cannot look for RDMA devices: %w", err)
+	}
+	if len(devices) == 0 {
+		return nil
+	}
+	out, err := r.env.Verify(ctx, true)
+	if err != nil {
+		return r.note("the host could not be verified before the run: %v", err)
+	}
+	r.baseline = out.Verdict
+	return nil
+}
+
+// packagesReady settles what the package manager will do, or why it cannot.
+func (r *run) packagesReady(ctx context.Context) error {
+	r.solution = plan.Solution{Manager: r.pm.Name(), Actions: []plan.ResolvedPackage{}}
+	if !r.touchesPackages() {
+		return nil
+	}
+	if err := r.pm.Wait(ctx, r.lockWait()); err != nil {
+		return managerFault("cannot use the package manager", err)
+	}
+	if err := r.pm.Healthy(ctx); err != nil {
+		return fault.New(fault.Stopped, "package-manager-broken", "`dpkg --audit` shows them; `dpkg --configure -a` and `apt-get -f install` mend most", "cannot use the package manager: %w", err)
+	}
+	db, err := r.pm.Installed(ctx)
+	if err != nil {
+		return managerFault("cannot read the package database", err)
+	}
+	if !needsPackages(r.plan, db) && len(r.records()) == 0 {
+		return nil // and so needs no repository
+	}
+	warnings, err := r.pm.Refresh(ctx)
+	if err != nil {
+		return managerFault("cannot trust the repositories", err)
+	}
+	for _, w := range warnings {
+		if err := r.note("repository: %s", w); err != nil {
+			return err
+		}
+	}
+	requests, left, err := requestsOf(ctx, r.pm, r.plan, db)
+	if err != nil {
+		return err
+	}
+	for _, reason := range left {
+		if err := r.note("%s", reason.Text); err != nil {
+			return err
+		}
+	}
+	if err := r.recordedRequests(requests); err != nil {
+		return err
+	}
+	r.requests = requests
+	r.solution, err = r.pm.Solve(ctx, joint(r.plan, requests))
+	if err != nil {
+		return managerFault("cannot solve for the plan's packages", err)
+	}
+	if err := unannounced(r.plan, r.solution, r.order.AllowRemove); err != nil {
+		return err
+	}
+	return r.enoughSpace(ctx)
+}
+
+// recordedRequests replaces the requests of steps that an earlier attempt started by what it asked for.
+func (r *run) recordedRequests(requests map[string]pkgmgr.Request) error {
+	for id, rec := range r.records() {
+		i := slices.IndexFunc(r.plan.Steps, func(s plan.Step) bool { return s.ID == id && s.Kind == plan.KindPackages })
+		if i < 0 {
+			continue
+		}
+		var u packagesUndo
+		if err := decode(rec.undo, &u); err != nil {
+			return err
+		}
+		requests[id] = u.Request
+		r.old = append(r.old, u.Old...)
+	}
+	return nil
+}
+
+// needsPackages says whether the package database alone shows that something is to be done.
+func needsPackages(p plan.Plan, db pkgmgr.Database) bool {
+	for _, s := range p.Steps {
+		for _, c := range s.Changes.Packages {
+			switch c.Action {
+			case "remove":
+				if db.Has(c.Name) {
+					return true
+				}
+			case "upgrade":
+				return true
+			default:
+				if !db.Has(c.Name) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// requestsOf turns the packages of a plan into exact requests, one a step. Optional packages that no
+// repository has are left out and returned as reasons.
+func requestsOf(ctx context.Context, solver pkgmgr.Solver, p plan.Plan, db pkgmgr.Database) (map[string]pkgmgr.Request, []plan.Reason, error) {
+	names := []string{}
+	for _, s := range p.Steps {
+		for _, c := range s.Changes.Packages {
+			if c.Action != "remove" {
+				names = append(names, c.Name)
+			}
+		}
+	}
+	candidates, sources, err := solver.Available(ctx, names)
+	if err != nil {
+		return nil, nil, managerFault("cannot ask the repositories for packages", err)
+	}
+	requests := map[string]pkgmgr.Request{}
+	left := []plan.Reason{}
+	missing := []string{}
+	for _, s := range p.Steps {
+		if s.Kind != plan.KindPackages {
+			continue
+		}
+		req := pkgmgr.Request{Install: []pkgmgr.Want{}}
+		for _, c := range s.Changes.Packages {
+			installed, has := db.Find(c.Name)
+			candidate, available := candidates[c.Name]
+			switch {
+			case c.Action == "remove":
+				if has {
+					req.Remove = append(req.Remove, c.Name)
+				}
+			case has && (c.Action != "upgrade" || !available || candidate.Version == installed.Version):
+			case available:
+				req.Install = append(req.Install, pkgmgr.Want{Name: c.Name, Version: candidate.Version})
+			case c.Optional:
+				left = append(left, plan.Reason{Code: "package-not-available", Text: "package " + c.Name + " is left out: no repository has it", Source: solver.Name()})
+			default:
+				missing = append(missing, c.Name)
+			}
+		}
+		requests[s.ID] = req
+	}
+	if len(missing) > 0 {
+		looked := "no repository is configured"
+		if len(sources) > 0 {
+			looked = "looked at " + strings.Join(sources, "; ")
+		}
+		return nil, nil, fault.New(fault.Stopped, "package-not-found", "add a repository that has it, then run `apt-get update`",
+			"cannot install %s: no repository has it (%s)", strings.Join(missing, ", "), looked)
+	}
+	return requests, left, nil
+}
+
+// joint is all that the plan asks for, for one answer of the solver and one download.
+func joint(p plan.Plan, requests map[string]pkgmgr.Request) pkgmgr.Request {
+	all := pkgmgr.Request{Install: []pkgmgr.Want{}}
+	for _, s := range p.Steps {
+		for _, w := range requests[s.ID].Install {
+			if !slices.ContainsFunc(all.Install, func(o pkgmgr.Want) bool { return o.Name == w.Name }) {
+				all.Install = append(all.Install, w)
+			}
+		}
+		for _, n := range requests[s.ID].Remove {
+			if !slices.Contains(all.Remove, n) {
+				all.Remove = append(all.Remove, n)
+			}
+		}
+	}
+	return all
+}
+
+// unannounced stops for removals and downgrades that neither the plan nor the user named.
+func unannounced(p plan.Plan, sol plan.Solution, allowed []string) error {
+	named := slices.Clone(allowed)
+	for _, s := range p.Steps {
+		for _, c := range s.Changes.Packages {
+			if c.Action == "remove" {
+				named = append(named, c.Name)
+			}
+		}
+	}
+	bad := []string{}
+	for _, a := range sol.Actions {
+		if (a.Action == "remove" || a.Action == "downgrade") && !slices.Contains(named, a.Name) {
+			bad = append(bad, a.Action+" "+a.Name)
+		}
+	}
+	if len(bad) == 0 {
+		return nil
+	}
+	return fault.New(fault.Stopped, "unannounced-removal", "name what may go with --allow-remove, if that is meant",
+		"cannot install the plan's packages: the package manager would also %s", strings.Join(bad, ", "))
+}
+
+// managerFault gives an error of a package manager its exit code and hint.
+func managerFault(what string, err error) error {
+	var f *fault.Error
+	if errors.As(err, &f) {
+		return err
+	}
+	var sig *pkgmgr.SignatureError
+	var locked *pkgmgr.LockedError
+	var command *pkgmgr.CommandError
+	switch {
+	case errors.As(err, &sig):
+		return fault.New(fault.Stopped, "repository-signature", "repair or disable that repository; nothing was changed", "%s: %w", what, err)
+	case errors.As(err, &locked):
+		return fault.New(fault.Stopped, "package-manager-locked", "wait until it has ended, then run again", "%s: %w", what, err)
+	case errors.As(err, &command):
+		return fault.New(fault.Stopped, "package-manager-failed", "nothing was changed", "%s: %w", what, err)
+	}
+	return fault.New(fault.Stopped, "package-manager-failed", "", "%s: %w", what, err)
+}
+
+// slack is kept free beyond the solver's figures, for package scripts, caches and backups.
+const slack = 64 << 20
+
+// enoughSpace compares free space with the solver's figures, summed per file system.
+func (r *run) enoughSpace(ctx context.Context) error {
+	downloads, installed := r.pm.Directories()
+	need := map[string]int64{downloads: r.solution.DownloadBytes, installed: r.solution.InstalledBytes, r.paths.State: 0}
+	dirs := []string{}
+	for dir := range need {
+		dirs = append(dirs, dir)
+	}
+	sort.Strings(dirs)
+	wanted := map[string]int64{}
+	free := map[string]int64{}
+	for _, dir := range dirs {
+		mount, avail, err := r.freeBytes(ctx, dir)
+		if err != nil {
+			return r.note("free space of %s is not known: %v", dir, err)
+		}
+		free[mount] = avail
+		wanted[mount] += max(0, need[dir])
+	}
+	for _, mount := range sortedKeys(free) {
+		if want := wanted[mount] + slack; free[mount] < want {
+			return fault.New(fault.Stopped, "no-space", "make room there", "cannot install: %s has %d MiB free and %d MiB are needed", mount, free[mount]>>20, (want+1<<20-1)>>20)
+		}
+	}
+	return nil
+}
+
+func sortedKeys(m map[string]int64) []string {
+	keys := []string{}
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}
+
+// freeBytes asks df for the file system of a directory or its nearest parent that exists.
+func (r *run) freeBytes(ctx context.Context, dir string) (mount string, avail int64, err error) {
+	for dir != "/" {
+		if _, err := r.host.Stat(dir); err == nil {
+			break
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return "", 0, err
+		}
+		dir = dir[:strings.LastIndex(dir, "/")]
+		if dir == "" {
+			dir = "/"
+		}
+	}
+	res, err := r.host.Query(ctx, "df", "-P", "-k", dir)
+	if err != nil {
+		return "", 0, err
+	}
+	lines := strings.Split(strings.TrimSpace(res.Stdout), "\n")
+	f := strings.Fields(lines[len(lines)-1])
+	if res.Exit != 0 || len(f) < 6 {
+		return "", 0, fmt.Errorf("df ended with %d: %s", res.Exit, strings.TrimSpace(res.Stderr))
+	}
+	kib, err := strconv.ParseInt(f[3], 10, 64)
+	if err != nil {
+		return "", 0, fmt.Errorf("df: %w", err)
+	}
+	return strings.Join(f[5:], " "), kib << 10, nil
+}
+
+// stage downloads and keeps everything, so that from here on nothing from outside is needed.
+func (r *run) stage(ctx context.Context) error {
+	if len(r.solution.Actions) == 0 {
+		return nil
+	}
+	if err := r.emit(journal.Entry{Event: journal.StageStarted}); err != nil {
+		return err
+	}
+	if err := r.pm.Fetch(ctx, joint(r.plan, r.requests)); err != nil {
+		return managerFault("cannot download the packages", err)
+	}
+	db, err := r.pm.Installed(ctx)
+	if err != nil {
+		return managerFault("cannot read the package database", err)
+	}
+	replaced := []pkgmgr.Package{}
+	for _, a := range r.solution.Actions {
+		p, ok := db[a.Name+":"+a.Arch]
+		known := slices.ContainsFunc(r.old, func(o pkgmgr.OldPackage) bool { return o.Key() == p.Key() })
+		if ok && !known && p.Status == pkgmgr.Installed && p.Version != a.Version {
+			replaced = append(replaced, p)
+		}
+	}
+	if len(replaced) > 0 {
+		kept, err := r.pm.Keep(ctx, replaced, r.journal.Dir+"/packages")
+		if err != nil {
+			return managerFault("cannot keep the packages that are replaced", err)
+		}
+		r.old = append(r.old, kept...)
+	}
+	return r.emit(journal.Entry{Event: journal.Staged, Text: fmt.Sprintf("%d packages are ready, %d old ones are kept", len(r.solution.Actions), len(replaced))})
+}
+
+// solutionLine is the solver's answer in one line.
+func solutionLine(s plan.Solution) string {
+	counts := map[string]int64{}
+	for _, a := range s.Actions {
+		counts[a.Action]++
+	}
+	if len(counts) == 0 {
+		return "no packages change"
+	}
+	words := []string{}
+	for _, k := range sortedKeys(counts) {
+		words = append(words, fmt.Sprintf("%s %d", k, counts[k]))
+	}
+	return s.Manager + ": " + strings.Join(words, ", ")
+}

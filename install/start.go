@@ -1,0 +1,294 @@
+package install
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/rdmactl/rdmactl/install/journal"
+	"github.com/rdmactl/rdmactl/internal/fault"
+	"github.com/rdmactl/rdmactl/plan"
+)
+
+// Start executes a plan: run directory, worker, and then it follows the worker's journal until the
+// run has ended. The report is filled in either way; the error is a *fault.Error with the exit code.
+// When ctx is cancelled, the worker is asked to stop and its end is waited for.
+func Start(ctx context.Context, env Env, p plan.Plan, opts Options) (RunReport, error) {
+	rep := newReport()
+	rep.Warnings = append(rep.Warnings, p.Warnings...)
+	switch p.Verdict {
+	case plan.NothingToDo:
+		rep.Verdict = VerdictNothingToDo
+		return rep, nil
+	case plan.Install:
+	default:
+		rep.Verdict = VerdictRefused
+		code := "refused"
+		if len(p.Reasons) > 0 {
+			code = p.Reasons[0].Code
+		}
+		return rep, fault.New(fault.Refused, code, "`rdmactl plan` shows why for every stack", "cannot install: %s", p.Summary)
+	}
+	rep.Verdict = VerdictStopped
+	if err := checkSteps(p); err != nil {
+		return rep, fault.New(fault.Usage, "plan-faulty", "", "%w", err)
+	}
+	paths := env.Paths.orDefault()
+	if err := mayStart(env, paths); err != nil {
+		return rep, err
+	}
+	if other, err := blocking(paths, ""); err != nil {
+		return rep, err
+	} else if other != "" {
+		return rep, unfinishedFault(other)
+	}
+	planned, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return rep, fmt.Errorf("cannot store the plan: %w", err)
+	}
+	ordered, err := json.Marshal(opts.order())
+	if err != nil {
+		return rep, fmt.Errorf("cannot store the request: %w", err)
+	}
+	j, err := paths.store().Create(env.Host.Now(), planned, ordered)
+	if err != nil {
+		return rep, journalFault(err)
+	}
+	return drive(ctx, env, j, doApply, opts.Foreground, opts.Progress)
+}
+
+// Resume continues the run that did not end.
+func Resume(ctx context.Context, env Env, opts Options) (RunReport, error) {
+	rep := newReport()
+	rep.Verdict = VerdictStopped
+	paths := env.Paths.orDefault()
+	if err := mayStart(env, paths); err != nil {
+		return rep, err
+	}
+	id, err := latest(paths, func(j *journal.Run) bool {
+		return len(j.Entries) > 0 && journal.StateOf(j.Entries, false) == journal.Unfinished
+	})
+	if err != nil {
+		return rep, err
+	}
+	if id == "" {
+		return rep, fault.New(fault.Stopped, "nothing-to-resume", "`rdmactl history` lists the runs", "cannot resume: no run is unfinished")
+	}
+	j, err := paths.store().Open(id)
+	if err != nil {
+		return rep, journalFault(err)
+	}
+	do := doResume
+	if undoing(j.Entries) {
+		do = doRollback // it was on its way back
+	}
+	return drive(ctx, env, j, do, opts.Foreground, opts.Progress)
+}
+
+// undoing says whether a run died while it was being undone.
+func undoing(entries []journal.Entry) bool {
+	back := false
+	for _, e := range entries {
+		switch e.Event {
+		case journal.RunStarted, journal.RunResumed:
+			back = false
+		case journal.RollbackStarted, journal.UndoStarted, journal.StepFailed:
+			back = true
+		}
+	}
+	return back
+}
+
+// RollbackOptions say which run goes back.
+type RollbackOptions struct {
+	Run        string // id; empty is the latest that changed something
+	Foreground bool
+	Progress   Progress
+}
+
+// Rollback takes a run back, finished or not. A run that is taken back already changes nothing and is
+// no error.
+func Rollback(ctx context.Context, env Env, opts RollbackOptions) (RunReport, error) {
+	rep := newReport()
+	rep.Verdict = VerdictStopped
+	paths := env.Paths.orDefault()
+	if err := mayStart(env, paths); err != nil {
+		return rep, err
+	}
+	id := opts.Run
+	if id == "" {
+		var err error
+		if id, err = latest(paths, func(j *journal.Run) bool {
+			return len(recordsOf(j.Entries)) > 0 || (len(j.Entries) > 0 && journal.StateOf(j.Entries, false) == journal.Unfinished)
+		}); err != nil {
+			return rep, err
+		}
+		if id == "" {
+			rep.Verdict = VerdictNothingToDo
+			rep.Notes = append(rep.Notes, "no run is left to roll back")
+			return rep, nil
+		}
+	}
+	if !journal.ValidID(id) {
+		return rep, fault.New(fault.Usage, "usage", "`rdmactl history` lists the runs", "cannot roll back %q: not a run id", id)
+	}
+	j, err := paths.store().Open(id)
+	if err != nil {
+		return rep, journalFault(err)
+	}
+	state := journal.StateOf(j.Entries, false)
+	if len(recordsOf(j.Entries)) == 0 && (state != journal.Unfinished || len(j.Entries) == 0) {
+		p, _, err := readRun(j)
+		if err != nil {
+			return rep, err
+		}
+		rep = reportOf(id, paths.logFile(id), p, j.Entries)
+		rep.Verdict = VerdictNothingToDo
+		rep.Notes = append(rep.Notes, fmt.Sprintf("run %s is %s: nothing of it is left to roll back", id, state))
+		return rep, nil
+	}
+	if newer, err := newerThan(paths, id); err != nil {
+		return rep, err
+	} else if newer != "" {
+		return rep, fault.New(fault.Stopped, "newer-run", "roll back "+newer+" first", "cannot roll back run %s: the later run %s stands on it", id, newer)
+	}
+	return drive(ctx, env, j, doRollback, opts.Foreground, opts.Progress)
+}
+
+// newerThan finds a later run that still has something to undo: it stands on the host as the earlier
+// one left it.
+func newerThan(paths Paths, id string) (string, error) {
+	newer, err := latest(paths, func(j *journal.Run) bool { return len(recordsOf(j.Entries)) > 0 })
+	if err != nil || newer <= id {
+		return "", err
+	}
+	return newer, nil
+}
+
+// mayStart stops before anything: not root, or another run at work.
+func mayStart(env Env, paths Paths) error {
+	if !env.isRoot() {
+		return notRoot()
+	}
+	holder, held, err := journal.LockHolder(paths.Lock)
+	if err != nil {
+		return err
+	}
+	if held {
+		return lockFault(&journal.HeldError{Holder: holder})
+	}
+	return nil
+}
+
+// blocking returns a run, other than id, that left the host half-way.
+func blocking(paths Paths, id string) (string, error) {
+	return latest(paths, func(j *journal.Run) bool {
+		if j.ID == id || len(recordsOf(j.Entries)) == 0 {
+			return false
+		}
+		state := journal.StateOf(j.Entries, false)
+		return state == journal.Unfinished || state == journal.Failed
+	})
+}
+
+func unfinishedFault(id string) error {
+	return fault.New(fault.Stopped, "unfinished-run", "`rdmactl install --resume` continues it, `rdmactl rollback` undoes it",
+		"cannot install: run %s is unfinished", id)
+}
+
+// latest returns the newest run that a condition holds for, empty if there is none.
+func latest(paths Paths, is func(*journal.Run) bool) (string, error) {
+	store := paths.store()
+	ids, err := store.IDs()
+	if err != nil {
+		return "", err
+	}
+	for i := len(ids) - 1; i >= 0; i-- {
+		j, err := store.Open(ids[i])
+		if err != nil {
+			return "", journalFault(err)
+		}
+		if is(j) {
+			return ids[i], nil
+		}
+	}
+	return "", nil
+}
+
+// drive has a worker do its work and follows it.
+func drive(ctx context.Context, env Env, j *journal.Run, do string, foreground bool, progress Progress) (RunReport, error) {
+	paths := env.Paths.orDefault()
+	skip := len(j.Entries)
+	if foreground {
+		code := Worker(ctx, env, j.ID, do)
+		if err := show(paths, j.ID, skip, progress); err != nil {
+			return newReport(), err
+		}
+		return conclude(paths, j.ID, skip, code)
+	}
+	if err := detach(env, j, do); err != nil {
+		return newReport(), err
+	}
+	err := followRun(context.WithoutCancel(ctx), ctx.Done(), paths, j.ID, skip, progress)
+	if errors.Is(err, journal.ErrGone) {
+		p, _, rerr := readRun(j)
+		if rerr != nil {
+			return newReport(), rerr
+		}
+		rep := newReport()
+		if again, oerr := paths.store().Open(j.ID); oerr == nil {
+			rep = reportOf(j.ID, paths.logFile(j.ID), p, again.Entries)
+		}
+		rep.Verdict = VerdictFailed
+		return rep, fault.New(fault.Failed, "worker-died", "`rdmactl install --resume` continues it, `rdmactl rollback` undoes it; log: "+paths.logFile(j.ID),
+			"run %s did not end: its process is gone", j.ID)
+	}
+	if err != nil {
+		return newReport(), err
+	}
+	return conclude(paths, j.ID, skip, 0)
+}
+
+// show gives the entries of a run that has ended to progress.
+func show(paths Paths, id string, skip int, progress Progress) error {
+	if progress == nil {
+		return nil
+	}
+	j, err := paths.store().Open(id)
+	if err != nil {
+		return journalFault(err)
+	}
+	for _, e := range j.Entries[min(skip, len(j.Entries)):] {
+		progress.Entry(e)
+	}
+	return nil
+}
+
+// conclude turns the journal's last word into report and error.
+func conclude(paths Paths, id string, skip, code int) (RunReport, error) {
+	j, err := paths.store().Open(id)
+	if err != nil {
+		return newReport(), journalFault(err)
+	}
+	p, _, err := readRun(j)
+	if err != nil {
+		return newReport(), err
+	}
+	rep := reportOf(id, paths.logFile(id), p, j.Entries)
+	if n := len(j.Entries); n > skip && j.Entries[n-1].Event == journal.RunEnded {
+		last := j.Entries[n-1]
+		if last.Exit == 0 {
+			return rep, nil
+		}
+		if last.Problem == nil {
+			return rep, fault.New(fault.Kind(last.Exit), "failed", "log: "+rep.Log, "run %s ended with %d", id, last.Exit)
+		}
+		return rep, faultOf(last.Problem)
+	}
+	rep.Verdict = VerdictFailed
+	if code == int(fault.Locked) {
+		return rep, fault.New(fault.Locked, "locked", "", "cannot work on run %s: another run is at work", id)
+	}
+	return rep, fault.New(fault.Failed, "run-not-ended", "log: "+rep.Log, "run %s did not end", id)
+}

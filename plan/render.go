@@ -1,0 +1,213 @@
+package plan
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// width is the widest line of the table, in characters.
+const width = 100
+
+// Render writes p for a person: the answer first, then the stacks, the steps with why and undo,
+// warnings, and what to type next.
+func Render(w io.Writer, p Plan, color bool) error {
+	r := renderer{color: color}
+	tone := map[Verdict]string{Install: bold, NothingToDo: green, Refuse: red}[p.Verdict]
+	r.wrap("", "", p.Summary, tone)
+	if len(p.Reasons) > 0 && p.Verdict == Refuse {
+		r.line("")
+		for _, reason := range p.Reasons {
+			r.reason("", reason)
+		}
+	}
+	if len(p.Looked) > 0 {
+		r.heading("Looked at")
+		for _, line := range p.Looked {
+			r.wrap("  ", "    ", line, "")
+		}
+	}
+	r.stacks(p)
+	r.steps(p)
+	if len(p.Warnings) > 0 {
+		r.heading("Warnings")
+		for _, warning := range p.Warnings {
+			r.reason("  ", warning)
+		}
+	}
+	r.solution(p.Solver)
+	if p.Reboot {
+		r.line("")
+		r.wrap("", "", "It takes effect with the next boot of that kernel; rdmactl never starts one.", "")
+	}
+	if len(p.Next) > 0 {
+		r.heading("Next")
+		for _, hint := range p.Next {
+			r.wrap("  ", "    ", hint.Command, bold)
+			r.wrap("      ", "      ", hint.Text, "")
+		}
+	}
+	_, err := io.WriteString(w, r.text.String())
+	return err
+}
+
+const (
+	bold  = "\x1b[1m"
+	red   = "\x1b[31m"
+	green = "\x1b[32m"
+	reset = "\x1b[0m"
+)
+
+type renderer struct {
+	text  strings.Builder
+	color bool
+}
+
+func (r *renderer) line(text string) { r.text.WriteString(strings.TrimRight(text, " ") + "\n") }
+
+func (r *renderer) heading(text string) {
+	r.line("")
+	r.wrap("", "", text, bold)
+}
+
+// wrap writes text in lines of at most width characters, the first after first, the others after
+// rest. A word that is longer stays whole: paths must be copied as one.
+func (r *renderer) wrap(first, rest, text, tone string) {
+	current := first
+	empty := true
+	flush := func() {
+		if r.color && tone != "" {
+			body := strings.TrimLeft(current, " ")
+			r.line(current[:len(current)-len(body)] + tone + body + reset)
+			return
+		}
+		r.line(current)
+	}
+	for _, word := range strings.Fields(printable(text)) {
+		switch {
+		case empty:
+			current += word
+		case utf8.RuneCountInString(current)+1+utf8.RuneCountInString(word) > width:
+			flush()
+			current = rest + word
+		default:
+			current += " " + word
+		}
+		empty = false
+	}
+	flush()
+}
+
+func (r *renderer) reason(indent string, reason Reason) {
+	text := reason.Code + ": " + reason.Text
+	if reason.Source != "" {
+		text += " (" + reason.Source + ")"
+	}
+	r.wrap(indent, indent+"  ", text, "")
+}
+
+func (r *renderer) stacks(p Plan) {
+	r.heading("Stacks")
+	r.line(fmt.Sprintf("  %-10s %-9s %-12s %-20s %s", "STACK", "VERDICT", "STATUS", "INSTALLED", "WHY"))
+	for _, s := range p.Stacks {
+		why := ""
+		if len(s.Reasons) > 0 {
+			var codes []string
+			for _, reason := range s.Reasons {
+				codes = append(codes, reason.Code)
+			}
+			why = strings.Join(codes, " ")
+		}
+		installed := s.Installed
+		if installed == "" {
+			installed = "-"
+		}
+		r.wrap(fmt.Sprintf("  %-10s %-9s %-12s %-20s ", s.Stack, s.Verdict, s.Status, printable(installed)), strings.Repeat(" ", 56), why, "")
+	}
+}
+
+func (r *renderer) steps(p Plan) {
+	if len(p.Steps) == 0 {
+		return
+	}
+	r.heading("Steps")
+	for i, s := range p.Steps {
+		number := fmt.Sprintf("  %d. ", i+1)
+		pad := strings.Repeat(" ", len(number))
+		var marks []string
+		if s.Root {
+			marks = append(marks, "root")
+		}
+		if s.Network {
+			marks = append(marks, "network")
+		}
+		if s.Reboot {
+			marks = append(marks, "reboot")
+		}
+		head := s.ID + ": " + s.Summary
+		if len(marks) > 0 {
+			head += " [" + strings.Join(marks, ", ") + "]"
+		}
+		r.wrap(number, pad, head, bold)
+		if names := packageNames(s.Changes.Packages); names != "" {
+			r.wrap(pad+"what: ", pad+"      ", names, "")
+		}
+		r.wrap(pad+"why:  ", pad+"      ", s.Why, "")
+		r.wrap(pad+"undo: ", pad+"      ", s.Undo, "")
+	}
+}
+
+func packageNames(packages []PackageChange) string {
+	var names []string
+	for _, p := range packages {
+		name := p.Name
+		if p.Action != "install" {
+			name = p.Action + " " + name
+		}
+		if p.Optional {
+			name += " (optional)"
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (r *renderer) solution(s *Solution) {
+	if s == nil {
+		return
+	}
+	r.heading("Answer of " + s.Manager)
+	for _, a := range s.Actions {
+		from := ""
+		if a.From != "" {
+			from = a.From + " -> "
+		}
+		r.wrap("  ", "    ", fmt.Sprintf("%s %s:%s %s%s %s", a.Action, a.Name, a.Arch, from, a.Version, a.Origin), "")
+	}
+	r.line(fmt.Sprintf("  download %s, installed %s", size(s.DownloadBytes), size(s.InstalledBytes)))
+}
+
+func size(bytes int64) string {
+	switch {
+	case bytes < 0:
+		return "not told"
+	case bytes < 1_000_000:
+		return fmt.Sprintf("%.1f kB", float64(bytes)/1e3)
+	}
+	return fmt.Sprintf("%.1f MB", float64(bytes)/1e6)
+}
+
+// printable drops what could steer a terminal: facts may come from a file that someone else wrote.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case !unicode.IsPrint(r):
+			return '?'
+		}
+		return r
+	}, text)
+}

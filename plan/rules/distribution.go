@@ -1,0 +1,43 @@
+package rules
+
+import "slices"
+
+// Codes of the distribution.
+const (
+	DistroUnknown     Code = "distro-unknown"
+	UnsupportedDistro Code = "unsupported-distro"
+)
+
+func distribution() Rule {
+	return Rule{Name: "distribution", Scope: Inbox, Source: "the package families of the embedded profiles", Judge: func(in Input) []Finding {
+		d := in.Facts.Distro
+		family, ok := d.Family.Get()
+		if !ok {
+			return refuse(DistroUnknown, d.Family.Source, "nothing tells the distribution; /etc/os-release was not read")
+		}
+		name := d.PrettyName.Or(d.ID.Or(family))
+		if len(in.Profile.Packages[family]) == 0 {
+			return refuse(UnsupportedDistro, d.Family.Source,
+				"profile %s knows the packages of the apt family only, and %s is of the family %s", in.Profile.Name, name, family)
+		}
+		manager := in.Facts.Packages.Manager
+		if text, ok := manager.Get(); (ok && !slices.Contains(managers(family), text)) || manager.IsAbsent() {
+			return refuse(UnsupportedDistro, manager.Source, "%s is of the family %s but its package manager is %s", name, family, orNone(text))
+		}
+		return nil
+	}}
+}
+
+func managers(family string) []string {
+	if family == "debian" {
+		return []string{"apt"}
+	}
+	return nil
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return "missing"
+	}
+	return text
+}

@@ -1,0 +1,165 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/rdmactl/rdmactl/facts"
+)
+
+// Codes of the hardware.
+const (
+	NoRDMAHardware  Code = "no-rdma-hardware"
+	HardwareUnknown Code = "hardware-unknown"
+	ForeignHardware Code = "foreign-hardware"
+)
+
+// mellanox is the PCI vendor of all ConnectX and BlueField functions. Firmware also reports the
+// IEEE number 02c9, which is not a PCI id.
+const mellanox = "15b3"
+
+// functions are the PCI functions by address.
+func functions(in Input) []facts.PCIDevice {
+	all := slices.Clone(in.Facts.PCI.Or(nil))
+	slices.SortStableFunc(all, func(a, b facts.PCIDevice) int { return strings.Compare(a.Address, b.Address) })
+	return all
+}
+
+func ownCards(in Input) []facts.PCIDevice {
+	return slices.DeleteFunc(functions(in), func(d facts.PCIDevice) bool { return d.Vendor != mellanox || !d.RDMACapable })
+}
+
+func foreignCards(in Input) []facts.PCIDevice {
+	return slices.DeleteFunc(functions(in), func(d facts.PCIDevice) bool { return d.Vendor == mellanox || !d.RDMACapable })
+}
+
+// hardwareDevices are RDMA devices that sit on a PCI function, seen although PCI may not be told.
+func hardwareDevices(in Input) []facts.RDMADevice {
+	return slices.DeleteFunc(slices.Clone(in.Facts.RDMA.Or(nil)), func(d facts.RDMADevice) bool {
+		driver := d.Driver.Or("")
+		return strings.HasPrefix(driver, "rdma_rxe") || driver == "siw" || !(d.PCI.IsKnown() || strings.HasPrefix(driver, "mlx") ||
+			strings.HasPrefix(d.Name, "mlx"))
+	})
+}
+
+// HasDevice says whether an RDMA device will exist without software emulation.
+func HasDevice(in Input) bool {
+	return len(ownCards(in)) > 0 || len(foreignCards(in)) > 0 || len(hardwareDevices(in)) > 0
+}
+
+func hardware() Rule {
+	return Rule{Name: "hardware", Scope: Request, Source: "design section 4; drivers of drivers/infiniband/hw", Judge: func(in Input) []Finding {
+		if in.Profile.Hardware != "needed" || len(in.Cards) > 0 || len(ownCards(in)) > 0 || len(hardwareDevices(in)) > 0 {
+			return nil
+		}
+		if foreign := foreignCards(in); len(foreign) > 0 {
+			return foreignHardware(in, foreign)
+		}
+		pci := in.Facts.PCI
+		if pci.IsUnknown() {
+			found := refuse(HardwareUnknown, pci.Source, "nothing tells which PCI devices this host has, so nothing can be chosen for its card")
+			found[0].Looked = looked(in)
+			return found
+		}
+		found := refuse(NoRDMAHardware, pci.Source, "no card that can do RDMA: looked at %s", count(len(pci.Value), "network function"))
+		found[0].Looked = looked(in)
+		return found
+	}}
+}
+
+func foreignHardware(in Input, cards []facts.PCIDevice) []Finding {
+	var found []Finding
+	said := map[string]bool{}
+	for _, card := range cards {
+		id := card.Vendor + ":" + card.Device
+		if said[id] {
+			continue
+		}
+		said[id] = true
+		needs := "the distribution's own stack"
+		if card.WantsRDMADriver != "" {
+			needs += ": kernel module " + card.WantsRDMADriver
+		}
+		if card.WantsProvider != "" {
+			needs += ", provider " + card.WantsProvider + " of ibverbs-providers"
+		}
+		name := card.Description.Or("an RDMA card")
+		found = append(found, Finding{
+			Code: ForeignHardware, Effect: Refuse, Source: in.Facts.PCI.Source, Looked: looked(in),
+			Text: fmt.Sprintf("%s [%s] at %s is another vendor's RDMA card; stacks of ConnectX cards do not serve it and may break it. "+
+				"It needs %s (--profile inbox)", name, id, card.Address, needs),
+		})
+	}
+	return found
+}
+
+// looked says what was examined for a card, line by line.
+func looked(in Input) []string {
+	f := in.Facts
+	var lines []string
+	switch all, ok := f.PCI.Get(); {
+	case ok:
+		kinds := map[string]int{}
+		for _, d := range all {
+			kinds[d.Vendor+":"+d.Device]++
+		}
+		var ids []string
+		for id, n := range kinds {
+			if n > 1 {
+				id = fmt.Sprintf("%s x%d", id, n)
+			}
+			ids = append(ids, id)
+		}
+		sort.Strings(ids)
+		line := fmt.Sprintf("%s: %s", named(f.PCI.Source, "PCI"), count(len(all), "network function"))
+		if len(ids) > 0 {
+			line += " (" + list(ids) + ")"
+		}
+		lines = append(lines, line)
+	case f.PCI.IsAbsent():
+		lines = append(lines, named(f.PCI.Source, "PCI")+": this machine has no PCI bus")
+	default:
+		lines = append(lines, "PCI: not told"+because(f.PCI.Error))
+	}
+	switch devices, ok := f.RDMA.Get(); {
+	case ok && len(devices) > 0:
+		var names []string
+		for _, d := range devices {
+			names = append(names, d.Name)
+		}
+		sort.Strings(names)
+		lines = append(lines, fmt.Sprintf("%s: %s (%s)", named(f.RDMA.Source, "RDMA devices"), count(len(devices), "RDMA device"), list(names)))
+	case ok || f.RDMA.IsAbsent():
+		lines = append(lines, named(f.RDMA.Source, "RDMA devices")+": no RDMA device")
+	default:
+		lines = append(lines, "RDMA devices: not told"+because(f.RDMA.Error))
+	}
+	if kind, ok := f.Platform.Virtualization.Get(); ok && kind != "none" && kind != "" {
+		lines = append(lines, fmt.Sprintf("%s: a %s guest; it sees a card only if a function is passed through to it",
+			named(f.Platform.Virtualization.Source, "virtualization"), kind))
+	}
+	return lines
+}
+
+func named(source, fallback string) string {
+	if source == "" {
+		return fallback
+	}
+	return source
+}
+
+func because(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,38 @@
+package rules
+
+import (
+	"github.com/rdmactl/rdmactl/facts"
+	"github.com/rdmactl/rdmactl/profiles"
+)
+
+// Asked is the part of a request that rules need.
+type Asked struct {
+	Named  bool
+	Cards  []string
+	Kernel string
+	Netdev string
+}
+
+// NewInput works out what the profile comes down to on this host.
+func NewInput(f facts.Facts, p profiles.Profile, asked Asked) Input {
+	in := Input{Facts: f, Profile: p, Named: asked.Named, Cards: asked.Cards, Kernel: asked.Kernel}
+	in.Packages = wantedPackages(f, p)
+	in.Modules = wantedModules(in)
+	in.Netdev = chooseNetdev(in, asked.Netdev)
+	return in
+}
+
+// Running says that the facts are about a running system, so that modules can be loaded and units
+// started now. A root directory, or a kernel that is not booted, is changed for its next boot. A
+// kernel that nothing tells is taken for the running one.
+func (in Input) Running() bool {
+	if in.Facts.Origin == "root" || in.OtherKernel() {
+		return false
+	}
+	return in.Facts.Kernel.Running || !in.Facts.Kernel.Release.IsKnown()
+}
+
+// OtherKernel says that the target kernel is not the one that the facts are about.
+func (in Input) OtherKernel() bool {
+	return in.Kernel != "" && in.Kernel != in.Facts.Kernel.Release.Or("")
+}

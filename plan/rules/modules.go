@@ -1,0 +1,133 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rdmactl/rdmactl/facts"
+	"github.com/rdmactl/rdmactl/profiles"
+)
+
+// Module is a module that the profile or a card asks for, with what is known of it.
+type Module struct {
+	Name     string
+	Why      string
+	Optional bool
+	State    ModuleState
+	Source   string // of State
+	// Blacklist is the file and line, or kernel argument, that keeps the module out.
+	Blacklist string
+}
+
+// ModuleState is what is known of a module for the target kernel.
+type ModuleState string
+
+// The states.
+const (
+	StateUnknown ModuleState = "unknown"
+	StateMissing ModuleState = "missing" // the kernel has no such module
+	StateOnDisk  ModuleState = "on disk"
+	StateLoaded  ModuleState = "loaded" // or built in
+)
+
+// option is the kernel option of a module, without CONFIG_.
+func option(module string) string {
+	return map[string]string{
+		"ib_core": "INFINIBAND", "ib_uverbs": "INFINIBAND_USER_ACCESS", "rdma_ucm": "INFINIBAND_USER_ACCESS",
+		"ib_umad": "INFINIBAND_USER_MAD", "mlx4_core": "MLX4_CORE", "mlx4_en": "MLX4_EN", "mlx4_ib": "MLX4_INFINIBAND",
+		"mlx5_core": "MLX5_CORE", "mlx5_ib": "MLX5_INFINIBAND", "rdma_rxe": "RDMA_RXE", "siw": "RDMA_SIW",
+		"ib_ipoib": "INFINIBAND_IPOIB", "ib_iser": "INFINIBAND_ISER", "ib_isert": "INFINIBAND_ISERT",
+		"ib_srp": "INFINIBAND_SRP", "ib_srpt": "INFINIBAND_SRPT", "rpcrdma": "SUNRPC_XPRT_RDMA",
+		"nvme_rdma": "NVME_RDMA", "nvmet_rdma": "NVME_TARGET_RDMA", "irdma": "INFINIBAND_IRDMA",
+		"bnxt_re": "INFINIBAND_BNXT_RE", "mana_ib": "MANA_INFINIBAND", "efa": "INFINIBAND_EFA", "erdma": "INFINIBAND_ERDMA",
+	}[module]
+}
+
+// wantedModules are the profile's modules, then those that the cards need and the profile does not
+// name.
+func wantedModules(in Input) []Module {
+	var out []Module
+	add := func(name, why string, optional bool) {
+		name = profiles.ModuleKey(name)
+		if profiles.CheckModule(name) != nil || slices.ContainsFunc(out, func(m Module) bool { return m.Name == name }) {
+			return
+		}
+		m := Module{Name: name, Why: why, Optional: optional}
+		m.State, m.Source = moduleState(in, name)
+		m.Blacklist = blacklist(in, name)
+		out = append(out, m)
+	}
+	for _, m := range in.Profile.Modules.Load {
+		add(m.Name, m.Why, m.Optional)
+	}
+	// A software device needs no card's driver.
+	if in.Profile.SoftRoCE == nil {
+		for _, card := range append(ownCards(in), foreignCards(in)...) {
+			if card.WantsRDMADriver != "" {
+				name := card.Generation.Or(card.Vendor + ":" + card.Device)
+				// Another vendor's driver may be missing from the kernel (efa is not in Debian's) without
+				// harm to a ConnectX card beside it.
+				add(card.WantsRDMADriver, "RDMA on "+printable(name), card.Vendor != mellanox)
+			}
+		}
+		for _, generation := range in.Cards {
+			add(rdmaDriver(generation), "RDMA on "+generation, false)
+		}
+	}
+	return out
+}
+
+// printable keeps text of evidence to one line before it becomes a comment in a file of root.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, text)
+}
+
+func moduleState(in Input, name string) (ModuleState, string) {
+	m := in.Facts.Modules
+	otherKernel := in.OtherKernel()
+	if loaded, ok := m.Loaded.Get(); ok && in.Running() {
+		if slices.ContainsFunc(loaded, func(l facts.LoadedModule) bool { return profiles.ModuleKey(l.Name) == name }) {
+			return StateLoaded, m.Loaded.Source
+		}
+	}
+	if otherKernel {
+		return StateUnknown, ""
+	}
+	for _, disk := range m.OnDisk {
+		if profiles.ModuleKey(disk.Name) != name {
+			continue
+		}
+		switch {
+		case disk.Builtin:
+			return StateLoaded, disk.Path.Source
+		case disk.Path.IsKnown():
+			return StateOnDisk, disk.Path.Source
+		case disk.Path.IsAbsent():
+			return StateMissing, disk.Path.Source
+		}
+	}
+	config := in.Facts.Kernel.Config
+	switch config.Or(nil)[option(name)] {
+	case "y":
+		return StateLoaded, config.Source
+	case "m":
+		return StateOnDisk, config.Source
+	case "n":
+		return StateMissing, config.Source
+	}
+	return StateUnknown, ""
+}
+
+func blacklist(in Input, name string) string {
+	for key, where := range in.Facts.Modules.Blacklisted.Or(nil) {
+		if profiles.ModuleKey(key) == name {
+			return where
+		}
+	}
+	return ""
+}

@@ -1,0 +1,54 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rdmactl/rdmactl/facts"
+	"github.com/rdmactl/rdmactl/profiles"
+)
+
+// wantedPackages are the profile's packages for this family and release.
+func wantedPackages(f facts.Facts, p profiles.Profile) []profiles.Package {
+	release := ReleaseName(Input{Facts: f})
+	var out []profiles.Package
+	for _, one := range p.Packages[f.Distro.Family.Or("")] {
+		if len(one.Releases) == 0 || slices.Contains(one.Releases, release) {
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// InstalledPackages are the packages of RDMA stacks that are fully installed, by name. The second
+// value is false when the database was not told.
+func InstalledPackages(f facts.Facts) ([]facts.Package, bool) {
+	all, ok := f.Packages.Installed.Get()
+	if !ok && !f.Packages.Installed.IsAbsent() {
+		return nil, false
+	}
+	all = slices.DeleteFunc(slices.Clone(all), func(p facts.Package) bool {
+		return p.Status != "" && !strings.HasSuffix(p.Status, " ok installed")
+	})
+	slices.SortStableFunc(all, func(a, b facts.Package) int { return strings.Compare(a.Name, b.Name) })
+	return all, true
+}
+
+// MissingPackages are the wanted packages that are not known to be installed.
+func MissingPackages(in Input) []profiles.Package {
+	installed, _ := InstalledPackages(in.Facts)
+	var out []profiles.Package
+	for _, want := range in.Packages {
+		if !slices.ContainsFunc(installed, func(p facts.Package) bool { return sameName(p.Name, want.Name) }) {
+			out = append(out, want)
+		}
+	}
+	return out
+}
+
+// sameName compares package names where one may carry an architecture (libibverbs1:amd64).
+func sameName(a, b string) bool {
+	a, _, _ = strings.Cut(a, ":")
+	b, _, _ = strings.Cut(b, ":")
+	return a == b
+}

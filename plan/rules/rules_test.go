@@ -1,0 +1,372 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rdmactl/rdmactl/facts"
+	"github.com/rdmactl/rdmactl/profiles"
+)
+
+type change func(*facts.Facts, *Asked)
+
+// judge applies one rule to a sound Debian 12 host after the changes.
+func judge(t *testing.T, rule Rule, profile string, changes ...change) []Finding {
+	t.Helper()
+	p, err := profiles.Load(profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := facts.Facts{
+		Origin: "live",
+		Distro: facts.Distro{
+			ID: facts.Is("debian", "os-release"), VersionID: facts.Is("12", "os-release"), Family: facts.Is("debian", "os-release"),
+		},
+		Kernel: facts.Kernel{
+			Release: facts.Is("6.1.0-50-amd64", "uname -r"), Running: true, Flavour: facts.Is("amd64", "uname -r"),
+			Installed: facts.Is([]string{"6.1.0-50-amd64"}, "/lib/modules"),
+			Config:    facts.Is(map[string]string{"RDMA_RXE": "m", "INFINIBAND_IPOIB": "m", "INFINIBAND_ISER": "m", "SUNRPC_XPRT_RDMA": "m"}, "/boot/config"),
+		},
+		Platform: facts.Platform{Container: facts.Is(false, "virt"), Systemd: facts.Is(true, "/run/systemd/system")},
+		PCI: facts.Is([]facts.PCIDevice{{
+			Address: "0000:3b:00.0", Vendor: "15b3", Device: "1017", Generation: facts.Is("connectx-5", "ids"), RDMACapable: true,
+			WantsRDMADriver: "mlx5_ib",
+		}}, "/sys/bus/pci/devices"),
+		RDMA:    facts.None[[]facts.RDMADevice]("/sys/class/infiniband"),
+		Netdevs: facts.Is([]facts.Netdev{ethernet("ens3", "up")}, "/sys/class/net"),
+		Packages: facts.Packages{
+			Manager: facts.Is("apt", "apt"), Installed: facts.Is([]facts.Package{}, "dpkg"),
+			Broken: facts.Is([]facts.Package{}, "dpkg"), Held: facts.Is([]string{}, "dpkg"),
+		},
+		Access: facts.Access{DefaultRouteNetdev: facts.Is("ens3", "/proc/net/route")},
+	}
+	asked := Asked{Named: len(p.Prefer) == 1}
+	for _, c := range changes {
+		c(&f, &asked)
+	}
+	return rule.Judge(NewInput(f, p, asked))
+}
+
+func ethernet(name, state string) facts.Netdev {
+	return facts.Netdev{Name: name, Type: facts.Is(1, "sysfs"), OperState: facts.Is(state, "sysfs"), Virtual: facts.Is(false, "sysfs")}
+}
+
+// on changes facts only.
+func on(c func(*facts.Facts)) change { return func(f *facts.Facts, _ *Asked) { c(f) } }
+
+func pci(list ...facts.PCIDevice) change {
+	return on(func(f *facts.Facts) { f.PCI = facts.Is(list, "/sys/bus/pci/devices") })
+}
+
+var (
+	virtio = facts.PCIDevice{Address: "0000:00:03.0", Vendor: "1af4", Device: "1000"}
+	e810   = facts.PCIDevice{Address: "0000:5e:00.0", Vendor: "8086", Device: "1592", RDMACapable: true, WantsRDMADriver: "irdma", WantsProvider: "irdma"}
+	// A Mellanox function without RDMA, such as a BlueField's management function.
+	manager = facts.PCIDevice{Address: "0000:3b:00.2", Vendor: "15b3", Device: "c2d2"}
+	anyVF   = facts.PCIDevice{Address: "0000:3b:00.1", Vendor: "15b3", Device: "101e", RDMACapable: true, Candidates: []string{"connectx-6-dx", "connectx-7"}}
+)
+
+func rdma(list ...facts.RDMADevice) change {
+	return on(func(f *facts.Facts) { f.RDMA = facts.Is(list, "/sys/class/infiniband") })
+}
+
+func soft(name, parent string) facts.RDMADevice {
+	return facts.RDMADevice{Name: name, Driver: facts.Is("rdma_rxe", "sysfs"), Parent: facts.Is(parent, "sysfs")}
+}
+
+func routeless(f *facts.Facts) { f.Access.DefaultRouteNetdev = facts.None[string]("/proc/net/route") }
+
+// hosts are, for each rule, hosts that it finds something on and their twins that it does not.
+func hosts() []struct {
+	rule    string
+	profile string
+	changes []change
+	want    string // the code, with "!" for a refusal; empty: nothing
+	says    string
+} {
+	type row = struct {
+		rule    string
+		profile string
+		changes []change
+		want    string
+		says    string
+	}
+	with := func(c ...change) []change { return c }
+	return []row{
+		{"not-linux", "inbox", with(on(func(f *facts.Facts) { f.Distro.ID = facts.Is("freebsd", "os-release") })), "not-linux!", "freebsd"},
+		{"not-linux", "inbox", with(on(func(f *facts.Facts) { f.Kernel.Release = facts.Is("11.4-RELEASE", "uname -r") })), "not-linux!", "11.4-RELEASE"},
+		{"not-linux", "inbox", with(on(func(f *facts.Facts) { f.Kernel.Release = facts.Is("13.2-RELEASE-p4", "uname -r") })), "not-linux!", ""},
+		{"not-linux", "inbox", with(on(func(f *facts.Facts) { f.Kernel.Release = facts.Is("6.1.0-custom-RELEASE", "uname -r") })), "", ""},
+		{"not-linux", "inbox", nil, "", ""},
+
+		{"container", "inbox", with(on(func(f *facts.Facts) {
+			f.Platform.Container = facts.Is(true, "virt")
+			f.Platform.ContainerRuntime = facts.Is("podman", "virt")
+		})), "container!", "podman"},
+		{"container", "inbox", with(on(func(f *facts.Facts) { f.Platform.Container = facts.Field[bool]{} })), "", ""},
+		{"container", "inbox", nil, "", ""},
+
+		{"distribution", "inbox", with(on(func(f *facts.Facts) { f.Distro = facts.Distro{} })), "distro-unknown!", ""},
+		{"distribution", "inbox", with(on(func(f *facts.Facts) { f.Distro.Family = facts.Is("rhel", "os-release") })), "unsupported-distro!", "rhel"},
+		{"distribution", "inbox", with(on(func(f *facts.Facts) { f.Packages.Manager = facts.None[string]("/usr/bin") })), "unsupported-distro!", "missing"},
+		{"distribution", "inbox", with(on(func(f *facts.Facts) { f.Packages.Manager = facts.Is("dnf", "/usr/bin") })), "unsupported-distro!", "dnf"},
+		{"distribution", "inbox", with(on(func(f *facts.Facts) { f.Packages.Manager = facts.Field[string]{} })), "", ""},
+		{"distribution", "inbox", nil, "", ""},
+
+		{"release", "inbox", with(on(func(f *facts.Facts) { f.Distro.VersionID = facts.Is("10", "os-release") })), "unknown-combination", "debian 10"},
+		{"release", "lts", with(on(func(f *facts.Facts) { f.Distro.VersionID = facts.Is("10", "os-release") })), "unknown-combination!", "debian 10"},
+		{"release", "lts", with(on(func(f *facts.Facts) {
+			f.Distro.VersionID = facts.None[string]("os-release")
+			f.Distro.Codename = facts.Is("forky", "os-release")
+		})), "", ""},
+		{"release", "lts", nil, "", ""},
+
+		{"cards", "inbox", with(func(_ *facts.Facts, a *Asked) { a.Cards = []string{"connectx-3"} }), "card-contradicted!", "connectx-5 at 0000:3b:00.0"},
+		{"cards", "inbox", with(func(_ *facts.Facts, a *Asked) { a.Cards = []string{"connectx-5"} }), "", ""},
+		{"cards", "inbox", with(pci(virtio), func(_ *facts.Facts, a *Asked) { a.Cards = []string{"connectx-5"} }), "card-stated", "connectx-5"},
+		{"cards", "inbox", with(pci(manager), func(_ *facts.Facts, a *Asked) { a.Cards = []string{"connectx-5"} }), "card-stated", ""},
+		{"cards", "inbox", with(pci(anyVF), func(_ *facts.Facts, a *Asked) { a.Cards = []string{"connectx-7"} }), "", ""},
+		{"cards", "inbox", with(pci(anyVF), func(_ *facts.Facts, a *Asked) { a.Cards = []string{"connectx-5"} }), "card-contradicted!", "connectx-6-dx or connectx-7"},
+		{"cards", "inbox", nil, "", ""},
+
+		{"hardware", "lts", with(pci(virtio, virtio)), "no-rdma-hardware!", "2 network functions"},
+		{"hardware", "lts", with(pci(manager)), "no-rdma-hardware!", "1 network function"},
+		{"hardware", "lts", with(on(func(f *facts.Facts) { f.PCI = facts.None[[]facts.PCIDevice]("/sys/bus/pci") })), "no-rdma-hardware!", ""},
+		{"hardware", "lts", with(on(func(f *facts.Facts) { f.PCI = facts.Field[[]facts.PCIDevice]{} })), "hardware-unknown!", ""},
+		{"hardware", "lts", with(on(func(f *facts.Facts) { f.PCI = facts.Field[[]facts.PCIDevice]{} }), rdma(facts.RDMADevice{Name: "mlx5_0"})), "", ""},
+		{"hardware", "lts", with(pci(virtio), rdma(soft("rxe0", "ens3"))), "no-rdma-hardware!", ""},
+		{"hardware", "lts", with(pci(e810)), "foreign-hardware!", "irdma"},
+		{"hardware", "lts", with(pci(e810, anyVF)), "", ""},
+		{"hardware", "lts", with(pci(virtio), func(_ *facts.Facts, a *Asked) { a.Cards = []string{"connectx-5"} }), "", ""},
+		{"hardware", "inbox", with(pci(virtio)), "", ""},
+		{"hardware", "lts", nil, "", ""},
+
+		{"foreign-stack", "inbox", with(on(func(f *facts.Facts) {
+			f.Packages.Installed.Value = []facts.Package{{Name: "ofed-scripts", Status: "install ok installed", Origin: "mlnx-ofed"}}
+		})), "foreign-stack!", "ofed-scripts"},
+		{"foreign-stack", "inbox", with(on(func(f *facts.Facts) {
+			f.Packages.Installed.Value = []facts.Package{{Name: "ofed-scripts", Status: "deinstall ok config-files", Origin: "mlnx-ofed"}}
+		})), "", ""},
+		{"foreign-stack", "inbox", with(on(func(f *facts.Facts) {
+			f.Packages.Installed.Value = []facts.Package{{Name: "rdma-core", Status: "install ok installed", Origin: "inbox"}}
+		})), "", ""},
+
+		{"broken-packages", "inbox", with(on(func(f *facts.Facts) {
+			f.Packages.Broken.Value = []facts.Package{{Name: "vim", Status: "install ok half-configured"}}
+		})), "broken-packages!", "vim (install ok half-configured)"},
+		{"broken-packages", "inbox", nil, "", ""},
+
+		{"held-packages", "inbox", with(on(func(f *facts.Facts) { f.Packages.Held.Value = []string{"perftest"} })), "package-held!", "perftest"},
+		{"held-packages", "inbox", with(on(func(f *facts.Facts) { f.Packages.Held.Value = []string{"vim"} })), "", ""},
+		{"held-packages", "inbox", with(on(func(f *facts.Facts) {
+			f.Packages.Held.Value = []string{"perftest"}
+			f.Packages.Installed.Value = []facts.Package{{Name: "perftest", Status: "hold ok installed"}}
+		})), "", ""},
+
+		{"kernel-files", "inbox", with(on(func(f *facts.Facts) { f.Kernel.Installed.Value = []string{"6.1.0-51-amd64"} })), "kernel-files-gone!", "6.1.0-51-amd64"},
+		{"kernel-files", "inbox", with(on(func(f *facts.Facts) { f.Kernel.Installed = facts.Field[[]string]{} })), "", ""},
+		{"kernel-files", "soft", with(on(func(f *facts.Facts) {
+			f.Kernel.Installed.Value = []string{"6.1.0-51-amd64"}
+			f.Modules.Loaded = facts.Is([]facts.LoadedModule{{Name: "ib_uverbs"}, {Name: "rdma_ucm"}, {Name: "rdma_rxe"}}, "/proc/modules")
+		})), "", ""},
+		{"kernel-files", "inbox", nil, "", ""},
+
+		{"kernel-age", "soft", with(on(func(f *facts.Facts) { f.Kernel.Release = facts.Is("4.15.0-213-generic", "uname -r") })), "kernel-too-old!", "4.15.0-213-generic"},
+		{"kernel-age", "soft", with(on(func(f *facts.Facts) { f.Kernel.Release = facts.Is("5.1.0-1-amd64", "uname -r") })), "", ""},
+		{"kernel-age", "soft", with(on(func(f *facts.Facts) { f.Kernel.Release = facts.Is("5.10.0-32-amd64", "uname -r") })), "", ""},
+		{"kernel-age", "inbox", with(on(func(f *facts.Facts) { f.Kernel.Release = facts.Is("4.15.0-213-generic", "uname -r") })), "", ""},
+
+		{"missing-modules", "soft", with(on(func(f *facts.Facts) {
+			f.Kernel.Config.Value["RDMA_RXE"] = "n"
+			f.Kernel.Flavour = facts.Is("cloud-amd64", "uname -r")
+		})), "module-missing!", "linux-image-amd64"},
+		{"missing-modules", "soft", with(on(func(f *facts.Facts) {
+			f.Modules.OnDisk = []facts.DiskModule{{Name: "rdma_rxe", Path: facts.None[string]("modules.dep")}}
+			f.Distro.ID = facts.Is("ubuntu", "os-release")
+		})), "module-missing!", "linux-modules-extra-6.1.0-50-amd64"},
+		{"missing-modules", "inbox", with(on(func(f *facts.Facts) { f.Kernel.Config.Value["INFINIBAND_IPOIB"] = "n" })), "module-left-out", "ib_ipoib"},
+		{"missing-modules", "inbox", with(on(func(f *facts.Facts) { delete(f.Kernel.Config.Value, "INFINIBAND_IPOIB") })), "module-left-out", "nothing tells"},
+		{"missing-modules", "soft", with(on(func(f *facts.Facts) {
+			f.Kernel.Config.Value["RDMA_RXE"] = "n"
+			f.Modules.OnDisk = []facts.DiskModule{{Name: "rdma-rxe", Path: facts.Is("/lib/modules/x/updates/rdma_rxe.ko", "modules.dep")}}
+		})), "", ""},
+		{"missing-modules", "soft", with(on(func(f *facts.Facts) { f.Kernel.Config = facts.Field[map[string]string]{} })), "", ""},
+		{"missing-modules", "inbox", nil, "", ""},
+
+		{"blacklisted-modules", "inbox", with(on(func(f *facts.Facts) {
+			f.Modules.Blacklisted = facts.Is(map[string]string{"ib-uverbs": "/etc/modprobe.d/local.conf:3"}, "/etc/modprobe.d")
+		})), "module-blacklisted!", "/etc/modprobe.d/local.conf:3"},
+		{"blacklisted-modules", "inbox", with(on(func(f *facts.Facts) {
+			f.Modules.Blacklisted = facts.Is(map[string]string{"ib_ipoib": "/etc/modprobe.d/local.conf:3"}, "/etc/modprobe.d")
+		})), "module-left-out", "ib_ipoib"},
+		{"blacklisted-modules", "inbox", with(on(func(f *facts.Facts) {
+			f.Modules.Blacklisted = facts.Is(map[string]string{"nouveau": "/etc/modprobe.d/local.conf:3"}, "/etc/modprobe.d")
+		})), "", ""},
+
+		{"systemd", "soft", with(on(func(f *facts.Facts) { f.Platform.Systemd = facts.Is(false, "/run") })), "no-systemd!", ""},
+		{"systemd", "soft", with(on(func(f *facts.Facts) { f.Platform.Systemd = facts.None[bool]("/run") })), "no-systemd!", ""},
+		{"systemd", "soft", with(on(func(f *facts.Facts) { f.Platform.Systemd = facts.Field[bool]{} })), "", ""},
+		{"systemd", "inbox", with(on(func(f *facts.Facts) { f.Platform.Systemd = facts.Is(false, "/run") })), "", ""},
+		{"systemd", "soft", with(on(func(f *facts.Facts) {
+			f.Platform.Systemd = facts.Is(false, "/run")
+			f.Origin = "root"
+		})), "", ""},
+
+		{"soft-netdev", "soft", with(on(routeless), on(func(f *facts.Facts) {
+			f.Netdevs.Value = []facts.Netdev{ethernet("ens4", "up"), ethernet("ens3", "up")}
+		})), "no-netdev!", "ens3, ens4"},
+		{"soft-netdev", "soft", with(on(routeless), on(func(f *facts.Facts) {
+			f.Netdevs.Value = []facts.Netdev{ethernet("ens4", "down")}
+		})), "no-netdev!", "ens4 (down)"},
+		{"soft-netdev", "soft", with(on(func(f *facts.Facts) {
+			f.Access.DefaultRouteNetdev = facts.Is("tun0", "route")
+			f.Netdevs.Value = []facts.Netdev{{Name: "tun0", Type: facts.Is(65534, "sysfs")}}
+		})), "no-netdev!", "tun0"},
+		{"soft-netdev", "soft", with(func(_ *facts.Facts, a *Asked) { a.Netdev = "ens9" }), "no-netdev!", "does not exist; Ethernet interfaces are ens3 (up)"},
+		{"soft-netdev", "soft", with(on(func(f *facts.Facts) {
+			f.Access.DefaultRouteNetdev = facts.Is("a\"b", "route")
+			f.Netdevs.Value = nil
+		})), "no-netdev!", "cannot be written"},
+		{"soft-netdev", "soft", with(on(routeless)), "", ""},
+		{"soft-netdev", "inbox", with(on(routeless), on(func(f *facts.Facts) { f.Netdevs.Value = nil })), "", ""},
+		{"soft-netdev", "soft", nil, "", ""},
+
+		{"soft-conflict", "soft", with(rdma(soft("rxe0", "ens4")), func(_ *facts.Facts, a *Asked) { a.Netdev = "ens3" }), "soft-roce-conflict!", "ens4"},
+		{"soft-conflict", "soft", with(rdma(soft("rxe_mine", "ens3"))), "soft-roce-conflict!", "rxe_mine"},
+		{"soft-conflict", "soft", with(rdma(facts.RDMADevice{Name: "rxe0", Driver: facts.Is("mlx5_ib", "sysfs")})), "soft-roce-conflict!", "not Soft-RoCE"},
+		{"soft-conflict", "soft", with(rdma(soft("rxe_mine", "ens4"))), "", ""},
+		{"soft-conflict", "soft", with(rdma(soft("rxe0", "ens3"))), "", ""},
+		{"soft-conflict", "soft", with(rdma(facts.RDMADevice{Name: "rxe0"})), "", ""}, // parent and driver not told
+		{"soft-conflict", "inbox", with(rdma(soft("rxe0", "ens4"))), "", ""},
+	}
+}
+
+func TestRules(t *testing.T) {
+	byName := map[string]Rule{}
+	for _, rule := range All() {
+		if rule.Source == "" || rule.Judge == nil {
+			t.Errorf("rule %q has no source or no judge", rule.Name)
+		}
+		if _, twice := byName[rule.Name]; twice {
+			t.Errorf("two rules are named %q", rule.Name)
+		}
+		byName[rule.Name] = rule
+	}
+	found, silent := map[string]bool{}, map[string]bool{}
+	for _, h := range hosts() {
+		rule, ok := byName[h.rule]
+		if !ok {
+			t.Errorf("there is no rule %q", h.rule)
+			continue
+		}
+		var got []string
+		texts := ""
+		for _, f := range judge(t, rule, h.profile, h.changes...) {
+			code := string(f.Code)
+			if f.Effect == Refuse {
+				code += "!"
+			}
+			got = append(got, code)
+			texts += f.Text + "\n"
+			if f.Text == "" {
+				t.Errorf("%s: %s without a text", h.rule, f.Code)
+			}
+		}
+		var want []string
+		if h.want != "" {
+			want = []string{h.want}
+			found[h.rule] = true
+		} else {
+			silent[h.rule] = true
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s%s", h.rule, diff, texts)
+		}
+		if !strings.Contains(texts, h.says) {
+			t.Errorf("%s: no %q in %q", h.rule, h.says, texts)
+		}
+	}
+	for name := range byName {
+		if !found[name] || !silent[name] {
+			t.Errorf("rule %q lacks a host on one side", name)
+		}
+	}
+}
+
+func TestNetdevChoice(t *testing.T) {
+	p, err := profiles.Load("soft")
+	if err != nil {
+		t.Fatal(err)
+	}
+	two := facts.Is([]facts.Netdev{ethernet("ens3", "up"), ethernet("ens4", "up")}, "/sys/class/net")
+	for _, tc := range []struct {
+		name string
+		f    facts.Facts
+		soft string // netdev of the profile
+		ask  string
+		want string
+	}{
+		{"asked for", facts.Facts{Netdevs: two, Access: facts.Access{DefaultRouteNetdev: facts.Is("ens3", "")}}, "auto", "ens4", "ens4"},
+		{"asked for, over the profile's", facts.Facts{Netdevs: two}, "ens3", "ens4", "ens4"},
+		{"the profile's", facts.Facts{Netdevs: two, Access: facts.Access{DefaultRouteNetdev: facts.Is("ens3", "")}}, "ens4", "", "ens4"},
+		{"default route", facts.Facts{Netdevs: two, Access: facts.Access{DefaultRouteNetdev: facts.Is("ens4", "")}}, "auto", "", "ens4"},
+		{"default route, interfaces not told", facts.Facts{Access: facts.Access{DefaultRouteNetdev: facts.Is("br-lan", "")}}, "auto", "", "br-lan"},
+		{"where it is already", facts.Facts{
+			Netdevs: two, RDMA: facts.Is([]facts.RDMADevice{soft("rxe0", "ens3")}, ""),
+			Access: facts.Access{DefaultRouteNetdev: facts.Is("ens4", "")},
+		}, "auto", "", "ens3"},
+		{"the only one up", facts.Facts{Netdevs: facts.Is([]facts.Netdev{ethernet("ens4", "down"), ethernet("ens3", "unknown")}, "")}, "auto", "", "ens3"},
+		{"nothing told", facts.Facts{}, "auto", "", ""},
+		{"a bad name in the facts", facts.Facts{Netdevs: facts.Is([]facts.Netdev{ethernet("a\nb", "up")}, "")}, "auto", "", ""},
+	} {
+		own := p
+		own.SoftRoCE = &profiles.SoftRoCE{Device: "rxe0", Netdev: tc.soft}
+		got := NewInput(tc.f, own, Asked{Netdev: tc.ask}).Netdev
+		if got.Name != tc.want || got.Why == "" {
+			t.Errorf("%s: got %+v, want %q", tc.name, got, tc.want)
+		}
+	}
+}
+
+func TestCardsBringTheirDriver(t *testing.T) {
+	p, err := profiles.Load("inbox")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := func(in Input) []string {
+		var out []string
+		for _, m := range in.Modules {
+			out = append(out, m.Name)
+		}
+		return out
+	}
+	plain := names(NewInput(facts.Facts{}, p, Asked{}))
+	if slices.Contains(plain, "mlx4_ib") || !slices.Contains(plain, "mlx5_ib") {
+		t.Errorf("without a card: %v", plain)
+	}
+	stated := names(NewInput(facts.Facts{}, p, Asked{Cards: []string{"connectx-3-pro"}}))
+	if !slices.Contains(stated, "mlx4_ib") {
+		t.Errorf("with a stated ConnectX-3 Pro: %v", stated)
+	}
+	evil := virtio
+	evil.RDMACapable, evil.WantsRDMADriver = true, "x\ninstall y /bin/sh"
+	if got := names(NewInput(facts.Facts{PCI: facts.Is([]facts.PCIDevice{evil}, "")}, p, Asked{})); !slices.Equal(got, plain) {
+		t.Errorf("a module name that is none was taken: %q", got)
+	}
+}
+
+func TestStackVersions(t *testing.T) {
+	in := Input{Facts: facts.Facts{Packages: facts.Packages{Installed: facts.Is([]facts.Package{
+		{Name: "ofed-scripts", Version: "24.10", Status: "install ok installed", Origin: "mlnx-ofed"},
+		{Name: "libibverbs1:amd64", Version: "44.0-2", Status: "install ok installed", Origin: "inbox"},
+		{Name: "rdma-core", Version: "44.0-3", Status: "install ok installed", Origin: "inbox"},
+		{Name: "doca-ofed", Version: "3.0", Status: "deinstall ok config-files", Origin: "doca-ofed"},
+	}, "")}}}
+	want := map[string]string{"mlnx-ofed": "24.10", "inbox": "44.0-3"}
+	if diff := cmp.Diff(want, StackVersions(in)); diff != "" {
+		t.Error(diff)
+	}
+}
