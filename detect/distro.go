@@ -22,6 +22,9 @@ func (p probe) distro() facts.Distro {
 		}
 	}
 	if err != nil {
+		if system, from := p.firstTold("uname -s"); system != "" && strings.TrimSpace(system) != "Linux" {
+			return otherSystem(strings.ToLower(strings.TrimSpace(system)), from)
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			err = errors.New("the host has no os-release file")
 		}
@@ -49,6 +52,15 @@ func (p probe) distro() facts.Distro {
 		d.Family = facts.Failed[string](source, errors.New("os-release has no ID"))
 	}
 	return d
+}
+
+// otherSystem describes a host that does not run Linux.
+func otherSystem(name, source string) facts.Distro {
+	none := facts.None[string](source)
+	return facts.Distro{
+		ID: facts.Is(name, source), Family: facts.Is(name, source), VersionID: facts.Field[string]{Source: source},
+		IDLike: facts.None[[]string](source), Codename: none, PointRelease: none, PrettyName: none,
+	}
 }
 
 var releaseNumber = regexp.MustCompile(`\b([0-9]+\.[0-9]+(?:\.[0-9]+)?)\b`)

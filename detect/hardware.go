@@ -55,6 +55,9 @@ func (p probe) hardware() hardware {
 	if p.evidence() {
 		p.attrsOfListed(hw.pci.Value)
 	}
+	if p.evidence() {
+		pair(hw)
+	}
 	relate(hw)
 	identify(hw.pci.Value, table)
 	byFirmware(hw.pci.Value, hw.rdma.Or(nil), table)
@@ -82,6 +85,33 @@ func (p probe) attrsOfListed(devices []facts.PCIDevice) {
 		fill(&d.NUMANode, fromFiles.NUMANode)
 		fill(&d.Netdevs, fromFiles.Netdevs)
 		fill(&d.RDMA, fromFiles.RDMA)
+	}
+}
+
+// pair joins a device of evidence to its function where no link tells, but only one function can be
+// it: the only one with the part number that the device names, or the only card of the only device.
+func pair(hw hardware) {
+	for i := range hw.rdma.Value {
+		dev := &hw.rdma.Value[i]
+		if !dev.PCI.IsUnknown() || dev.PCI.Error != "" || strings.HasPrefix(dev.Name, "rxe") || strings.HasPrefix(dev.Name, "siw") {
+			continue
+		}
+		part, told := partNumber(dev.HCAType.Or(""))
+		var fits []string
+		for _, d := range hw.pci.Or(nil) {
+			if d.Vendor == pciid.Mellanox && (!told || d.Device == part) {
+				fits = append(fits, d.Address)
+			}
+		}
+		same := 0
+		for _, other := range hw.rdma.Value {
+			if otherPart, ok := partNumber(other.HCAType.Or("")); !told || !ok || otherPart == part {
+				same++
+			}
+		}
+		if len(fits) == 1 && same == 1 && fits[0] != "" {
+			dev.PCI = facts.Is(fits[0], "the only function that it can be")
+		}
 	}
 }
 

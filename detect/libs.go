@@ -58,11 +58,11 @@ func (p probe) userspace(arch facts.Field[string]) userspaceFiles {
 	}
 	switch {
 	case len(copies) > 0:
-		out.Libibverbs = facts.Is(copies, "the loader's search path")
+		out.Libibverbs = facts.Is(copies, verbsLibrary+" on the loader's path")
 	case undecided != nil:
-		out.Libibverbs = field(copies, "the loader's search path", undecided)
+		out.Libibverbs = field(copies, verbsLibrary+" on the loader's path", undecided)
 	default:
-		out.Libibverbs = facts.None[[]facts.Libibverbs]("the loader's search path")
+		out.Libibverbs = facts.None[[]facts.Libibverbs](verbsLibrary + " on the loader's path")
 	}
 	return out
 }

@@ -18,7 +18,8 @@ func parseAddr(s string) (netip.Addr, error) { return netip.ParseAddr(s) }
 // which is merged in later.
 func (p probe) netdevs() facts.Field[[]facts.Netdev] {
 	names, _, err := p.listed(netDir)
-	if err != nil {
+	beside := p.netdevsOfDevices()
+	if err != nil && len(beside) == 0 {
 		return field[[]facts.Netdev](nil, netDir, err)
 	}
 	var devices []facts.Netdev
@@ -26,9 +27,40 @@ func (p probe) netdevs() facts.Field[[]facts.Netdev] {
 		if name == "bonding_masters" {
 			continue // a file of the bonding driver
 		}
-		devices = append(devices, p.netdev(name))
+		devices = append(devices, p.netdev(netDir+"/"+name, name))
+	}
+	for _, b := range beside {
+		if !slices.Contains(names, b.name) {
+			devices = append(devices, p.netdev(b.dir, b.name))
+		}
 	}
 	return list(devices, netDir)
+}
+
+// netdevDir is an interface's directory.
+type netdevDir struct{ name, dir string }
+
+// netdevsOfDevices finds interfaces that evidence knows only as /sys/class/infiniband/DEV/device/net/NAME.
+func (p probe) netdevsOfDevices() []netdevDir {
+	if !p.evidence() {
+		return nil
+	}
+	names, _, err := p.listed(rdmaDir)
+	if err != nil {
+		return nil
+	}
+	var found []netdevDir
+	for _, device := range names {
+		dir := rdmaDir + "/" + device + "/device/net"
+		netdevs, _, err := p.listed(dir)
+		if err != nil {
+			continue
+		}
+		for _, name := range netdevs {
+			found = append(found, netdevDir{name, dir + "/" + name})
+		}
+	}
+	return found
 }
 
 // bondSlaves reads /proc/net/bonding/NAME.
@@ -42,8 +74,7 @@ func bondSlaves(text string) []string {
 	return names
 }
 
-func (p probe) netdev(name string) facts.Netdev {
-	dir := netDir + "/" + name
+func (p probe) netdev(dir, name string) facts.Netdev {
 	d := facts.Netdev{
 		Name: name, OperState: p.attr(dir + "/operstate"), MTU: parsed(p.attr(dir+"/mtu"), number),
 		MAC: p.attr(dir + "/address"), Type: parsed(p.attr(dir+"/type"), number),

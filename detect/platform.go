@@ -87,19 +87,29 @@ func virtualizationOf(vendor, model string) string {
 	return ""
 }
 
-// container finds out whether the reader is in a container: the source says so, a runtime's file is
-// there, or the first process's control group names one.
+// container finds out whether the reader is in a container. What the source says of itself outdoes
+// what its files show; where both say the same, the files are named as the source.
 func (p probe) container() (facts.Field[bool], facts.Field[string]) {
-	if p.told.Container != nil {
-		in := facts.Is(*p.told.Container, "context")
-		if p.told.ContainerRuntime != "" {
-			return in, facts.Is(p.told.ContainerRuntime, "context")
-		}
-		if !*p.told.Container {
-			return in, facts.None[string]("context")
-		}
-		return in, facts.Field[string]{Source: "context"}
+	in, runtime := p.containerByFiles()
+	told := p.told.Container
+	if told == nil {
+		return in, runtime
 	}
+	const source = "context"
+	if known, ok := in.Get(); !ok || known != *told {
+		in, runtime = facts.Is(*told, source), facts.Field[string]{Source: source}
+		if !*told {
+			runtime = facts.None[string](source)
+		}
+	}
+	if name := p.told.ContainerRuntime; name != "" && runtime.Or("") != name {
+		runtime = facts.Is(name, source)
+	}
+	return in, runtime
+}
+
+// containerByFiles looks for a runtime's file and at the first process's control group.
+func (p probe) containerByFiles() (facts.Field[bool], facts.Field[string]) {
 	if runtime := p.attr("/run/systemd/container"); runtime.IsKnown() {
 		return facts.Is(true, runtime.Source), runtime
 	}

@@ -35,6 +35,7 @@ func (p probe) rdma() facts.Field[[]facts.RDMADevice] {
 			source = from
 		}
 		devices = mergeRDMA(devices, more)
+		p.completePorts(devices)
 		slices.SortStableFunc(devices, func(a, b facts.RDMADevice) int { return strings.Compare(a.Name, b.Name) })
 	}
 	switch {
@@ -44,6 +45,28 @@ func (p probe) rdma() facts.Field[[]facts.RDMADevice] {
 		return facts.None[[]facts.RDMADevice](rdmaDir)
 	}
 	return field(devices, rdmaDir, err)
+}
+
+// completePorts adds what evidence tells of all devices at once: that the table of show_gids is empty,
+// and the interfaces beside ports that only a text named.
+func (p probe) completePorts(devices []facts.RDMADevice) {
+	table, source := p.firstTold("show_gids")
+	empty := strings.Contains(table, "n_gids_found=0")
+	for i := range devices {
+		d := &devices[i]
+		if empty && d.Ports.IsUnknown() {
+			d.Ports = facts.Is([]facts.Port{{Number: 1}}, source) // every device has a port 1
+		}
+		for j := range d.Ports.Value {
+			port := &d.Ports.Value[j]
+			if empty {
+				fill(&port.GIDs, facts.None[[]facts.GID](source))
+			}
+			if port.Netdevs.IsUnknown() {
+				fill(&port.Netdevs, p.portNetdevs(rdmaDir+"/"+d.Name, port.Number, *d, nil))
+			}
+		}
+	}
 }
 
 // uverbsNames maps devices to their verbs nodes.

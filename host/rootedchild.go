@@ -136,27 +136,41 @@ func enterImage(root int, policy bool) error {
 	return pivot(image)
 }
 
-// bindRoot makes the image a mount of its own, which pivot_root wants, and opens that.
+// bindRoot makes the image a mount of its own, which pivot_root wants, and opens that. The root's
+// descriptor is of the caller's mount namespace, where nothing can be mounted from here: the
+// directory is opened anew by its name and must still be the same.
 func bindRoot(root int) (int, error) {
-	if err := unix.Mount(fdPath(root), fdPath(root), "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
-		return -1, fmt.Errorf("it cannot be bound: %w", err)
-	}
 	name, err := os.Readlink(fdPath(root))
 	if err != nil {
 		return -1, err
 	}
-	image, err := unix.Open(name, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	below, err := openSame(name, root)
 	if err != nil {
-		return -1, fmt.Errorf("its mount cannot be opened: %w", err)
-	}
-	var was, is unix.Stat_t
-	if err := errors.Join(unix.Fstat(root, &was), unix.Fstat(image, &is)); err != nil {
 		return -1, err
 	}
-	if was.Dev != is.Dev || was.Ino != is.Ino {
-		return -1, fmt.Errorf("%s was replaced meanwhile", name)
+	defer closeFD(below)
+	if err := unix.Mount(fdPath(below), fdPath(below), "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+		return -1, fmt.Errorf("it cannot be bound: %w", err)
 	}
-	return image, nil
+	return openSame(name, root)
+}
+
+// openSame opens a directory that must be the one that a descriptor holds.
+func openSame(name string, same int) (int, error) {
+	fd, err := unix.Open(name, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("%s cannot be opened: %w", name, err)
+	}
+	var was, is unix.Stat_t
+	err = errors.Join(unix.Fstat(same, &was), unix.Fstat(fd, &is))
+	if err == nil && (was.Dev != is.Dev || was.Ino != is.Ino) {
+		err = fmt.Errorf("%s was replaced meanwhile", name)
+	}
+	if err != nil {
+		closeFD(fd)
+		return -1, err
+	}
+	return fd, nil
 }
 
 // mountInside mounts on a directory of the image; a directory that is missing needs no mount.

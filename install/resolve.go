@@ -62,11 +62,16 @@ func DryRun(ctx context.Context, env Env, p plan.Plan, out io.Writer) (RunReport
 		rep.Verdict = VerdictStopped
 		return rep, err
 	}
+	rest := sol
 	for i, s := range p.Steps {
 		rep.Steps = append(rep.Steps, StepReport{ID: s.ID, Status: "pending"})
 		fmt.Fprintf(out, "step %d/%d %s: %s\n", i+1, len(p.Steps), s.Kind, s.Summary)
-		for _, line := range actionsOf(s, sol) {
+		for _, line := range actionsOf(s, rest) {
 			fmt.Fprintf(out, "  %s\n", line)
+		}
+		if s.Kind == plan.KindPackages {
+			// One answer for all of the plan's packages, shown with the first step that asks for some.
+			rest = plan.Solution{Manager: sol.Manager, DownloadBytes: -1, InstalledBytes: -1}
 		}
 	}
 	for _, w := range left {

@@ -22,16 +22,17 @@ const (
 // Worker works on a run in this process and returns its exit code. It prints nothing: what it has to
 // say is in the journal. When ctx is cancelled the current step is finished, then the run is undone.
 // It is what the hidden command `rdmactl install-worker --run ID --do WHAT` calls.
-func Worker(ctx context.Context, env Env, id, do string) int {
+func Worker(ctx context.Context, env Env, id, do string) (code int) {
 	r, err := openRun(env, id)
 	if err != nil {
 		return refuse(env, id, err)
 	}
-	code := r.work(ctx, do)
-	if err := r.close(); err != nil && code == 0 {
-		return int(fault.Failed)
-	}
-	return code
+	defer func() {
+		if err := r.close(); err != nil && code == 0 {
+			code = int(fault.Failed)
+		}
+	}()
+	return r.work(ctx, do)
 }
 
 func (r *run) work(ctx context.Context, do string) int {

@@ -18,16 +18,17 @@ import (
 type fakeHost struct {
 	host.Writer // what a test does not expect panics
 
-	t        *testing.T
-	files    map[string]string
-	links    map[string]string
-	commands map[string]host.Result
-	silent   bool
-	denied   map[string]bool
-	dryRun   bool
-	run      func(argv []string) host.Result
-	ran      []string
-	asked    []string
+	t            *testing.T
+	files        map[string]string
+	links        map[string]string
+	commands     map[string]host.Result
+	silent       bool
+	notInstalled bool
+	denied       map[string]bool
+	dryRun       bool
+	run          func(argv []string) host.Result
+	ran          []string
+	asked        []string
 }
 
 func (f *fakeHost) missing(p string) error {
@@ -95,7 +96,10 @@ func (f *fakeHost) Query(_ context.Context, argv ...string) (host.Result, error)
 	line := strings.Join(argv, " ")
 	f.note(line)
 	res, ok := f.commands[line]
-	if !ok {
+	switch {
+	case f.notInstalled:
+		return host.Result{}, host.ErrNotInstalled
+	case !ok:
 		return host.Result{}, host.ErrUnknown
 	}
 	res.Argv = argv

@@ -67,6 +67,10 @@ func TestFindAbsentIsNotUnknown(t *testing.T) {
 			t.Errorf("kernel %q was accepted", kernel)
 		}
 	}
+	bare := &fakeHost{t: t, silent: true, notInstalled: true}
+	if _, err := Find(ctx, bare, "6.1.0", "ib_core"); !errors.Is(err, host.ErrUnknown) || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("recorded host without modinfo: %v, want unknown", err)
+	}
 	denied := treeHost(t)
 	denied.denied = map[string]bool{"/lib/modules/6.1.0/modules.dep": true}
 	if _, err := Find(ctx, denied, "", "ib_core"); !errors.Is(err, fs.ErrPermission) {

@@ -236,7 +236,9 @@ func Read(ctx context.Context, r host.Reader, kernel, name string) (Info, error)
 		return Info{Name: Normalize(name), Builtin: true}, nil
 	case err == nil:
 	case errors.Is(err, host.ErrUnknown):
-		// A typed evidence has no modules.dep, but may have the text itself.
+		// A typed evidence has no modules.dep, but may have the text itself. The path only says
+		// which tree is asked about.
+		loc.Path = path.Join(modulesRoot, kernel, "modules.dep")
 	default:
 		return Info{}, err
 	}

@@ -82,8 +82,8 @@ func Running(ctx context.Context, r host.Reader) (string, error) {
 	return release, nil
 }
 
-// isUnknown says that another source may still tell: silence, or a /proc that is not there (an
-// image, an excerpt).
+// isUnknown says that another source may still tell: silence, a /proc that is not there (an image, an
+// excerpt), or a recorded host without kmod's programs.
 func isUnknown(err error) bool {
-	return errors.Is(err, host.ErrUnknown) || errors.Is(err, fs.ErrNotExist)
+	return errors.Is(err, host.ErrUnknown) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, host.ErrNotInstalled)
 }

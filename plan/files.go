@@ -12,7 +12,7 @@ import (
 	"github.com/rdmactl/rdmactl/profiles"
 )
 
-// The files that rdmactl writes. detect reads their hashes into facts.Managed.
+// The files that a plan writes. detect finds them again by "rdmactl" in their names.
 const (
 	modulesLoadPath = "/etc/modules-load.d/rdmactl.conf"
 	modprobePath    = "/etc/modprobe.d/rdmactl.conf"
@@ -21,19 +21,15 @@ const (
 	umadRulesPath   = "/etc/udev/rules.d/91-rdmactl-umad.rules"
 	unitDir         = "/etc/systemd/system/"
 	softUnitPath    = unitDir + "rdmactl-rxe@.service"
+	dropInSuffix    = ".d/50-rdmactl-memlock.conf" // after the unit
 )
 
-func dropInPath(unit string) string { return unitDir + unit + ".d/50-rdmactl-memlock.conf" }
+func dropInPath(unit string) string { return unitDir + unit + dropInSuffix }
 
-// ManagedFiles are the paths that a plan may write on any host, with the drop-ins of the units that
-// the profile knows. Detection hashes those that exist.
-func ManagedFiles(p profiles.Profile) []string {
-	paths := []string{modulesLoadPath, modprobePath, limitsPath, softRulesPath, umadRulesPath, softUnitPath}
-	for _, unit := range p.Memlock.Units {
-		paths = append(paths, dropInPath(unit))
-	}
-	slices.Sort(paths)
-	return paths
+// plannedFile says whether path is one that a plan may write for some profile.
+func plannedFile(path string) bool {
+	return slices.Contains([]string{modulesLoadPath, modprobePath, limitsPath, softRulesPath, umadRulesPath, softUnitPath}, path) ||
+		strings.HasPrefix(path, unitDir) && strings.HasSuffix(path, dropInSuffix)
 }
 
 // file is one file of the profile on this host.

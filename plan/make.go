@@ -162,12 +162,12 @@ func refused(out Plan, request []rules.Finding, wanted []string) Plan {
 
 // why says why the chosen stack is the answer.
 func why(in rules.Input, passed []string) []Reason {
-	d := in.Facts.Distro
-	text := fmt.Sprintf("inbox: the kernel modules and packages of %s itself", d.PrettyName.Or(d.ID.Or("the distribution")))
+	r := inboxServes(in)
+	r.Text = "inbox: " + r.Text
 	if len(passed) > 0 {
-		text += ", the first stack of profile " + in.Profile.Name + " that can be judged"
+		r.Text += ", the first stack of profile " + in.Profile.Name + " that can be judged"
 	}
-	return []Reason{{Code: string(InboxServes), Text: text, Source: d.ID.Source}}
+	return []Reason{r}
 }
 
 func summary(in rules.Input, out Plan, passed []string) string {

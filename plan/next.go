@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rdmactl/rdmactl/plan/rules"
+	"github.com/rdmactl/rdmactl/profiles"
 )
 
 // afterPlan is what to type when the plan can be carried out.
@@ -49,6 +50,12 @@ func afterRefusal(in rules.Input, p Plan) []Hint {
 		}
 	case rules.PackageHeld:
 		return []Hint{{"apt-mark showhold", "lists the holds; `apt-mark unhold NAME` lifts one"}}
+	case rules.ModuleMissing:
+		if flavour, ok := strings.CutPrefix(in.Facts.Kernel.Flavour.Or(""), "cloud-"); ok && in.Facts.Distro.ID.Or("") == "debian" {
+			if name := "linux-image-" + flavour; profiles.CheckPackage(name) == nil {
+				return []Hint{{"sudo apt-get install " + name, "the kernel with all RDMA modules; boot it, then plan again"}}
+			}
+		}
 	case rules.SoftRoCEConflict, rules.NoNetdev:
 		return []Hint{{"rdmactl plan --profile " + p.Profile + " --netdev NAME", "names the interface; `ip -br link` and `rdma link` show what there is"}}
 	case NotInMatrix:

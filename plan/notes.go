@@ -40,7 +40,7 @@ func notes(in rules.Input, steps []Step) []rules.Finding {
 	var limited []string
 	for _, s := range steps {
 		for _, f := range s.Changes.Files {
-			if unit, ok := strings.CutSuffix(strings.TrimPrefix(f.Path, unitDir), ".d/50-rdmactl-memlock.conf"); ok {
+			if unit, ok := strings.CutSuffix(strings.TrimPrefix(f.Path, unitDir), dropInSuffix); ok {
 				limited = append(limited, unit)
 			}
 		}
@@ -69,7 +69,7 @@ func staleFiles(in rules.Input) []string {
 	}
 	var out []string
 	for path := range in.Facts.Managed.Or(nil) {
-		if !wanted[path] {
+		if !wanted[path] && plannedFile(path) {
 			out = append(out, path)
 		}
 	}

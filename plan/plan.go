@@ -122,6 +122,7 @@ type Changes struct {
 type PackageChange struct {
 	Name   string `json:"name"`
 	Action string `json:"action"` // install, upgrade, remove
+	Why    string `json:"why,omitempty"`
 	// Optional packages are left out, with a warning, when no repository has them.
 	Optional bool `json:"optional,omitempty"`
 }
@@ -137,6 +138,7 @@ type FileChange struct {
 // ModuleChange is one module to load.
 type ModuleChange struct {
 	Name string `json:"name"`
+	Why  string `json:"why,omitempty"`
 	// Optional modules may be missing from this kernel.
 	Optional bool `json:"optional,omitempty"`
 }

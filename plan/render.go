@@ -16,11 +16,16 @@ const width = 100
 func Render(w io.Writer, p Plan, color bool) error {
 	r := renderer{color: color}
 	tone := map[Verdict]string{Install: bold, NothingToDo: green, Refuse: red}[p.Verdict]
-	r.wrap("", "", p.Summary, tone)
+	r.wrap("", "  ", p.Summary, tone)
 	if len(p.Reasons) > 0 && p.Verdict == Refuse {
-		r.line("")
-		for _, reason := range p.Reasons {
-			r.reason("", reason)
+		// The first reason is the summary, so only its code and source are new.
+		first := "reason: " + p.Reasons[0].Code
+		if p.Reasons[0].Source != "" {
+			first += " (told by " + p.Reasons[0].Source + ")"
+		}
+		r.wrap("  ", "    ", first, "")
+		for _, reason := range p.Reasons[1:] {
+			r.reason("  also: ", reason)
 		}
 	}
 	if len(p.Looked) > 0 {
@@ -105,7 +110,7 @@ func (r *renderer) reason(indent string, reason Reason) {
 	if reason.Source != "" {
 		text += " (" + reason.Source + ")"
 	}
-	r.wrap(indent, indent+"  ", text, "")
+	r.wrap(indent, "    ", text, "")
 }
 
 func (r *renderer) stacks(p Plan) {
@@ -151,27 +156,36 @@ func (r *renderer) steps(p Plan) {
 			head += " [" + strings.Join(marks, ", ") + "]"
 		}
 		r.wrap(number, pad, head, bold)
-		if names := packageNames(s.Changes.Packages); names != "" {
-			r.wrap(pad+"what: ", pad+"      ", names, "")
-		}
+		r.what(pad, s.Changes)
 		r.wrap(pad+"why:  ", pad+"      ", s.Why, "")
 		r.wrap(pad+"undo: ", pad+"      ", s.Undo, "")
 	}
 }
 
-func packageNames(packages []PackageChange) string {
-	var names []string
-	for _, p := range packages {
+// what lists the packages and modules of a step, each with its reason. Files and units are in the
+// summary already.
+func (r *renderer) what(pad string, c Changes) {
+	first := pad + "what: "
+	line := func(name, why string, optional bool) {
+		if optional {
+			name += " (optional)"
+		}
+		if why != "" {
+			name += ": " + why
+		}
+		r.wrap(first, pad+"        ", name, "")
+		first = pad + "      "
+	}
+	for _, p := range c.Packages {
 		name := p.Name
 		if p.Action != "install" {
 			name = p.Action + " " + name
 		}
-		if p.Optional {
-			name += " (optional)"
-		}
-		names = append(names, name)
+		line(name, p.Why, p.Optional)
 	}
-	return strings.Join(names, ", ")
+	for _, m := range c.Modules {
+		line(m.Name, m.Why, m.Optional)
+	}
 }
 
 func (r *renderer) solution(s *Solution) {

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/rdmactl/rdmactl/plan/rules"
 )
 
@@ -28,10 +30,13 @@ func judgeStacks(in rules.Input, inbox []rules.Finding) []Stack {
 			}
 			for _, f := range rules.Refusals(inbox) {
 				s.Verdict = StackRefused
-				if f.Code != rules.UnknownCombination && f.Code != rules.DistroUnknown && f.Code != rules.UnsupportedDistro {
+				if slices.Contains(excluding(), f.Code) {
 					s.Status = Unsupported
 				}
 				s.Reasons = append(s.Reasons, reason(f))
+			}
+			if s.Verdict == StackPossible {
+				s.Reasons = append(s.Reasons, inboxServes(in))
 			}
 		} else {
 			s.Reasons = append(s.Reasons, Reason{Code: string(NotInMatrix), Text: "not yet in the matrix: nothing is known of " + name + " on any host", Source: "profiles"})
@@ -39,6 +44,20 @@ func judgeStacks(in rules.Input, inbox []rules.Finding) []Stack {
 		out = append(out, s)
 	}
 	return out
+}
+
+// excluding are the reasons that make a combination unsupported; others can be put right, or say
+// that nothing is known.
+func excluding() []rules.Code {
+	return []rules.Code{rules.NotLinux, rules.KernelTooOld, rules.ModuleMissing, rules.Container, VersionNotOffered, MethodNotOffered}
+}
+
+func inboxServes(in rules.Input) Reason {
+	d := in.Facts.Distro
+	return Reason{
+		Code: string(InboxServes), Source: d.ID.Source,
+		Text: "the kernel modules and packages of " + d.PrettyName.Or(d.ID.Or("the distribution")) + " itself",
+	}
 }
 
 // notOffered are the parts of a request that the stack inbox cannot meet.

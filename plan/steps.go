@@ -33,16 +33,15 @@ func packagesStep(in rules.Input) []Step {
 		return nil
 	}
 	var changes []PackageChange
-	var because []string
 	for _, p := range missing {
-		changes = append(changes, PackageChange{Name: p.Name, Action: "install", Optional: p.Optional})
-		because = append(because, p.Name+": "+p.Why)
+		changes = append(changes, PackageChange{Name: p.Name, Action: "install", Why: p.Why, Optional: p.Optional})
 	}
 	return []Step{{
 		ID: "packages", Kind: KindPackages, Summary: "install " + plural(len(changes), "package") + " with " + in.Facts.Packages.Manager.Or("apt"),
-		Why: strings.Join(because, "; "), Changes: Changes{Packages: changes},
-		Undo: "remove the packages that this step added, and put their automatic/manual marks back",
-		Root: true, Network: true,
+		Why:     "the kernel's modules serve no program alone: it takes the library, a provider for the device and the tools",
+		Changes: Changes{Packages: changes},
+		Undo:    "remove the packages that this step added, and put their automatic/manual marks back",
+		Root:    true, Network: true,
 	}}
 }
 
@@ -59,7 +58,7 @@ func loadStep(in rules.Input) []Step {
 	var names []string
 	for _, m := range loadable(in) {
 		if m.State != rules.StateLoaded {
-			changes = append(changes, ModuleChange{Name: m.Name, Optional: m.Optional})
+			changes = append(changes, ModuleChange{Name: m.Name, Why: m.Why, Optional: m.Optional})
 			names = append(names, m.Name)
 		}
 	}

@@ -39,6 +39,7 @@ const (
 	CodePortDown        Code = "port-down"
 	CodeNoGID           Code = "no-gid"
 	CodeNoLID           Code = "no-lid"
+	CodeNoPKey          Code = "no-full-pkey"
 	CodeNeedsCM         Code = "iwarp-needs-cm"
 	CodeNoRC            Code = "no-reliable-connection"
 	CodeVerbFailed      Code = "verb-failed"
@@ -92,6 +93,8 @@ func (c Code) facts() codeFacts {
 		return codeFacts{LayerAddress, NotTestable, "set the port's network interface up and give it an IP address"}
 	case CodeNoLID:
 		return codeFacts{LayerPort, NotTestable, "start a subnet manager (opensm) on this fabric, or see why it does not reach the port"}
+	case CodeNoPKey:
+		return codeFacts{LayerPort, NotTestable, "have the subnet manager make this port a full member of a partition"}
 	case CodeNeedsCM:
 		return codeFacts{LayerPort, NotTestable, "test an iWARP device with a program that connects through rdma_cm, such as rping"}
 	case CodeNoRC:

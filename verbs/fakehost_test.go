@@ -56,6 +56,7 @@ func (h fakeHost) Stat(p string) (host.FileInfo, error) {
 type fakePort struct {
 	state, phys, rate, linkLayer, lid string
 	gids                              []fakeGID
+	pkeys                             []string
 }
 
 type fakeGID struct {
@@ -109,6 +110,9 @@ func (h fakeHost) device(name, uverbs string, ports ...fakePort) {
 		h.files[path.Join(port, "rate")] = p.rate + "\n"
 		h.files[path.Join(port, "link_layer")] = p.linkLayer + "\n"
 		h.files[path.Join(port, "lid")] = p.lid + "\n"
+		for n, key := range p.pkeys {
+			h.files[path.Join(port, "pkeys", strconv.Itoa(n))] = key + "\n"
+		}
 		for _, g := range p.gids {
 			n := strconv.Itoa(g.index)
 			h.files[path.Join(port, "gids", n)] = g.addr + "\n"

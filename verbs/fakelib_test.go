@@ -38,7 +38,8 @@ type fakeLib struct {
 	qps     map[uint32]*fakeQP
 	regions map[uint32]*fakeRegion
 	paths   []ibv.Path
-	open    int // objects that were not closed
+	pkeys   []int // indexes that queue pairs were set up with
+	open    int   // objects that were not closed
 }
 
 func newFakeLib() *fakeLib {
@@ -177,7 +178,10 @@ func (q *fakeQP) step(from int) error {
 	return nil
 }
 
-func (q *fakeQP) Init(int) error { return q.step(0) }
+func (q *fakeQP) Init(_, pkeyIndex int) error {
+	q.lib.pkeys = append(q.lib.pkeys, pkeyIndex)
+	return q.step(0)
+}
 
 func (q *fakeQP) ReadyToReceive(p ibv.Path) error {
 	if q.lib.rtrErr != nil {

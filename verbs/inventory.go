@@ -36,7 +36,18 @@ type hostPort struct {
 	linkLayer string
 	lid       uint16
 	gids      []hostGID
+	pkeys     []hostPKey
 }
+
+// hostPKey is one entry of a port's P_Key table: a partition and the port's membership in it.
+type hostPKey struct {
+	index int
+	value uint16
+}
+
+// full says that the port is a full member. Limited members cannot talk to each other, so not to
+// themselves either.
+func (k hostPKey) full() bool { return k.value&0x8000 != 0 }
 
 // hostGID is one entry of a port's GID table that holds an address.
 type hostGID struct {
@@ -119,6 +130,7 @@ func readPort(r host.Reader, device string, num int) hostPort {
 	if lid, err := strconv.ParseUint(attribute(r, dir, "lid"), 0, 16); err == nil {
 		p.lid = uint16(lid)
 	}
+	p.pkeys = readPKeys(r, path.Join(dir, "pkeys"))
 	indexes, err := r.ReadDir(path.Join(dir, "gids"))
 	if err != nil {
 		return p // no GID is known: the port cannot be tested, and the check says so
@@ -141,6 +153,24 @@ func readPort(r host.Reader, device string, num int) hostPort {
 	}
 	slices.SortFunc(p.gids, func(a, b hostGID) int { return a.index - b.index })
 	return p
+}
+
+// readPKeys returns the entries that name a partition, by index; none when the table is not told.
+func readPKeys(r host.Reader, dir string) []hostPKey {
+	names, err := r.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var out []hostPKey
+	for _, name := range names {
+		index, err1 := strconv.Atoi(name)
+		value, err2 := strconv.ParseUint(attribute(r, dir, name), 0, 16)
+		if err1 == nil && err2 == nil && value&0x7fff != 0 {
+			out = append(out, hostPKey{index: index, value: uint16(value)})
+		}
+	}
+	slices.SortFunc(out, func(a, b hostPKey) int { return a.index - b.index })
+	return out
 }
 
 // stateName is "ACTIVE" of "4: ACTIVE".

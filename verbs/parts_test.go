@@ -44,7 +44,7 @@ func TestChooseGID(t *testing.T) {
 }
 
 func TestPatternIsSeenWherever(t *testing.T) {
-	const size = 4099
+	const size = 1099
 	fresh := func() ([]byte, []byte) {
 		want := make([]byte, size)
 		pattern(want, 7)
@@ -154,7 +154,7 @@ func TestEveryCodeHasARemedy(t *testing.T) {
 	for _, c := range []Code{
 		CodeNotBuilt, CodeNoLibrary, CodeABI, CodeNoKernelModule, CodeNoDevice, CodeNoSuchDevice,
 		CodeNoSuchPort, CodeNoDeviceNode, CodeProviderMissing, CodeProviderCrashed, CodeNoPermission,
-		CodeDeviceBusy, CodeDeviceGone, CodeMemlock, CodePortDown, CodeNoGID, CodeNoLID, CodeNeedsCM,
+		CodeDeviceBusy, CodeDeviceGone, CodeMemlock, CodePortDown, CodeNoGID, CodeNoLID, CodeNoPKey, CodeNeedsCM,
 		CodeNoRC, CodeVerbFailed, CodeCompletionError, CodeWrongData, CodeTimeout, CodeTimeLimit,
 		CodeWorkerFailed, CodeSysfsUnreadable,
 	} {

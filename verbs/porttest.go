@@ -3,6 +3,7 @@ package verbs
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/rdmactl/rdmactl/verbs/internal/ibv"
 )
@@ -17,6 +18,7 @@ type portTest struct {
 
 	portAttr ibv.PortAttr
 	path     ibv.Path // without what differs between the two sides
+	pkey     hostPKey
 	out      DevicePort
 }
 
@@ -75,11 +77,28 @@ func (t *portTest) reachable() (Check, bool) {
 			return failed(checkPort, CodeNoLID, "the port is ACTIVE but has LID 0: no subnet manager has given it one"), false
 		}
 		t.path.LID = attr.LID
-		t.found(passed(checkPort, LayerPort, fmt.Sprintf("%s, %s, LID %d, MTU %d", attr.State, t.out.LinkLayer, attr.LID, t.out.MTU)))
+		if c, ok := t.partition(); !ok {
+			return c, false
+		}
+		t.found(passed(checkPort, LayerPort, fmt.Sprintf("%s, %s, LID %d, MTU %d, P_Key index %d", attr.State, t.out.LinkLayer, attr.LID, t.out.MTU, t.pkey.index)))
 		return Check{}, true
 	}
 	t.found(passed(checkPort, LayerPort, fmt.Sprintf("%s, %s, MTU %d", attr.State, t.out.LinkLayer, t.out.MTU)))
 	return t.address()
+}
+
+// partition chooses the first partition that the port is a full member of. Where the table is not told,
+// it is the first entry.
+func (t *portTest) partition() (Check, bool) {
+	if len(t.port.pkeys) == 0 {
+		return Check{}, true
+	}
+	i := slices.IndexFunc(t.port.pkeys, hostPKey.full)
+	if i < 0 {
+		return failed(checkPort, CodeNoPKey, "the port is only a limited member of its partitions, and limited members cannot talk to themselves"), false
+	}
+	t.pkey = t.port.pkeys[i]
+	return Check{}, true
 }
 
 // address chooses the GID of a RoCE port.
@@ -177,7 +196,7 @@ func (t *portTest) connect(e, peer *endpoint, side int) error {
 	path := t.path
 	path.DestQPNum, path.PSN = peer.qp.Num(), psn(1-side)
 	path.DestRdAtom = atMost(rdAtom, t.attr.MaxQPRdAtom)
-	if err := e.qp.Init(t.port.num); err != nil {
+	if err := e.qp.Init(t.port.num, t.pkey.index); err != nil {
 		return fmt.Errorf("to INIT: %w", err)
 	}
 	if err := e.qp.ReadyToReceive(path); err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -46,6 +47,9 @@ const (
 func Run(ctx context.Context, opts RunOptions, q Request) (Report, error) {
 	if opts.Executable == "" {
 		opts.Executable = "/proc/self/exe"
+	}
+	if len(opts.Args) == 0 {
+		return Report{}, errors.New("cannot start verbs worker: no argument selects it")
 	}
 	if opts.Deadline <= 0 {
 		opts.Deadline = defaultDeadline

@@ -249,11 +249,14 @@ func TestRunErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Run(t.Context(), RunOptions{Executable: "/does/not/exist"}, Request{}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Run(t.Context(), RunOptions{Executable: "/does/not/exist", Args: []string{"verbs-worker"}}, Request{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing executable: %v", err)
 	}
-	if _, err := Run(t.Context(), RunOptions{Executable: self}, Request{Device: "a b"}); err == nil {
+	if _, err := Run(t.Context(), RunOptions{Executable: self, Args: []string{"verbs-worker"}}, Request{Device: "a b"}); err == nil {
 		t.Error("a bad request was run")
+	}
+	if _, err := Run(t.Context(), RunOptions{Executable: self}, Request{}); err == nil {
+		t.Error("this program was run without the arguments of a worker")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(300*time.Millisecond, cancel)

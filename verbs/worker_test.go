@@ -52,9 +52,9 @@ func roceHost() (fakeHost, *fakeLib) {
 	return h, newFakeLib()
 }
 
-func ibHost(state ibv.PortState, lid uint16) (fakeHost, *fakeLib) {
+func ibHost(state ibv.PortState, lid uint16, pkeys ...string) (fakeHost, *fakeLib) {
 	h, l := newFakeHost(), newFakeLib()
-	h.device("mlx5_0", "uverbs0", fakePort{state: fmt.Sprintf("%d: %s", state, state), phys: "5: LinkUp", linkLayer: "InfiniBand", lid: fmt.Sprintf("0x%x", lid)})
+	h.device("mlx5_0", "uverbs0", fakePort{state: fmt.Sprintf("%d: %s", state, state), phys: "5: LinkUp", linkLayer: "InfiniBand", lid: fmt.Sprintf("0x%x", lid), pkeys: pkeys})
 	l.names = []string{"mlx5_0"}
 	l.portAttrs[1] = ibPort(state, lid)
 	return h, l
@@ -285,6 +285,11 @@ func TestWorker(t *testing.T) {
 			verdict: NotTestable, code: CodeNoLID, layer: LayerPort,
 		},
 		{
+			name:    "only limited member of partitions",
+			setUp:   func() (fakeHost, *fakeLib) { return ibHost(ibv.PortActive, 7, "0x7fff", "0x0000", "0x0012") },
+			verdict: NotTestable, code: CodeNoPKey, layer: LayerPort,
+		},
+		{
 			name: "iwarp",
 			setUp: func() (fakeHost, *fakeLib) {
 				h, l := roceHost()
@@ -434,11 +439,14 @@ func TestWorkerReportsThePathThatWasUsed(t *testing.T) {
 		t.Errorf("the two paths do not cross: %+v", l.paths)
 	}
 
-	h, l = ibHost(ibv.PortActive, 7)
+	h, l = ibHost(ibv.PortActive, 7, "0x7fff", "0x0000", "0x8012", "0xffff")
 	r, _ = runWorker(t, h, l, compareOnly)
 	d = r.Devices[0]
 	if d.GID != nil || d.LID == nil || *d.LID != 7 || d.MTU != 4096 || d.LinkLayer != "InfiniBand" {
 		t.Errorf("port %+v", d)
+	}
+	if diff := cmp.Diff([]int{2, 2}, l.pkeys); diff != "" {
+		t.Errorf("P_Key indexes: %s", diff)
 	}
 	for _, p := range l.paths {
 		if p.Global || p.LID != 7 {

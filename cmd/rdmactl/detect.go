@@ -85,7 +85,7 @@ func runDetectSave(ctx context.Context, opts detectOptions, g *globalOptions) er
 		reader = r
 	}
 	recorder := host.NewRecorder(reader)
-	f := detect.Host(ctx, recorder, detect.Options{Kernel: opts.kernel})
+	f := detect.Host(ctx, recorder)
 	evidence, err := recorder.Evidence(host.RecordOptions{NoRedact: opts.noRedact, RecordedAt: time.Now().UTC()})
 	if err != nil {
 		return fmt.Errorf("cannot save evidence: %w", err)

@@ -129,11 +129,12 @@ func runPlan(ctx context.Context, opts planOptions, g *globalOptions) error {
 			return err
 		}
 		if opts.resolve && p.Verdict == plan.Install {
-			solution, err := install.Resolve(ctx, s.reader, p)
+			solution, left, err := install.Resolve(ctx, s.reader, p)
 			if err != nil {
 				return err
 			}
 			p.Solver = &solution
+			p.Warnings = append(p.Warnings, left...)
 		}
 		refused = refused || p.Verdict == plan.Refuse
 		changes = changes || p.Verdict == plan.Install

@@ -40,9 +40,17 @@ func newProfilesCmd(g *globalOptions) *cobra.Command {
 }
 
 func runProfilesList(g *globalOptions) error {
-	list, err := profiles.List()
+	names, err := profiles.List()
 	if err != nil {
 		return err
+	}
+	list := make([]profiles.Profile, 0, len(names))
+	for _, name := range names {
+		p, err := profiles.Load(name)
+		if err != nil {
+			return err
+		}
+		list = append(list, p)
 	}
 	value := struct {
 		Schema   string             `json:"schema"`

@@ -94,13 +94,7 @@ func (s *sourceOptions) open(ctx context.Context, g *globalOptions) ([]source, e
 }
 
 func (s *sourceOptions) detect(ctx context.Context, name string, r host.Reader) source {
-	opts := detect.Options{Kernel: s.kernel}
-	if opts.Kernel == "" {
-		if req := r.Told().Request; req != nil {
-			opts.Kernel = req.TargetKernel
-		}
-	}
-	return source{name: name, reader: r, facts: detect.Host(ctx, r, opts)}
+	return source{name: name, reader: r, facts: detect.Host(ctx, r)}
 }
 
 // evidenceFiles lists the files of one --evidence.

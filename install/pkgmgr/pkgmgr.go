@@ -27,6 +27,8 @@ type Package struct {
 	Arch    string `json:"arch"`
 	Version string `json:"version"`
 	Status  Status `json:"status"`
+	// Torn says that unpacking was cut short: it must be unpacked again before anything else.
+	Torn bool `json:"torn,omitempty"`
 }
 
 // Key names a package of one architecture. Packages of two architectures are two packages.
@@ -140,7 +142,7 @@ type Manager interface {
 	// SolveUndo returns the manager's own answer to an undo, Undo executes it.
 	SolveUndo(ctx context.Context, undo Undo) ([]plan.ResolvedPackage, error)
 	Undo(ctx context.Context, undo Undo) error
-	// FreeSpace names the directories that a transaction fills: packages downloaded, installed.
+	// Directories are those that a transaction fills.
 	Directories() (downloads, installed string)
 }
 

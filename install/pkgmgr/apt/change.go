@@ -190,23 +190,25 @@ func (m *Manager) Repair(ctx context.Context) (string, error) {
 	if fault == nil {
 		return "", nil
 	}
-	_, err := m.run(ctx, "dpkg", "--configure", "-a", "--force-confdef", "--force-confold")
-	if now := m.Healthy(ctx); now == nil {
+	_, failed := m.run(ctx, "dpkg", "--configure", "-a", "--force-confdef", "--force-confold")
+	now := m.Healthy(ctx)
+	if now == nil {
 		return fmt.Sprintf("%v; dpkg --configure -a finished it", fault), nil
-	} else if broken, berr := m.broken(ctx); berr != nil || len(broken) == 0 {
-		return "", errors.Join(err, now, berr)
 	}
 	// A package whose unpacking was cut short cannot be configured; it has to be unpacked again, in
 	// the version that was staged.
 	db, err := m.Installed(ctx)
 	if err != nil {
-		return "", err
+		return "", errors.Join(failed, err)
 	}
 	names := []string{}
 	for k, p := range db {
-		if p.Status == pkgmgr.Broken {
+		if p.Torn {
 			names = append(names, k+"="+p.Version)
 		}
+	}
+	if len(names) == 0 {
+		return "", errors.Join(failed, now)
 	}
 	sort.Strings(names)
 	if _, err := m.run(ctx, aptGet("install", append([]string{"--no-remove", "--reinstall"}, names...)...)...); err != nil {

@@ -250,7 +250,7 @@ func parseDatabase(out string) (pkgmgr.Database, error) {
 		}
 		switch {
 		case len(state) > 2 && state[2] == 'R':
-			p.Status = pkgmgr.Broken
+			p.Status, p.Torn = pkgmgr.Broken, true
 		case state[1] == 'i':
 			p.Status = pkgmgr.Installed
 		case state[1] == 'c':
@@ -258,7 +258,7 @@ func parseDatabase(out string) (pkgmgr.Database, error) {
 		case state[1] == 'n':
 			continue
 		default:
-			p.Status = pkgmgr.Broken
+			p.Status, p.Torn = pkgmgr.Broken, state[1] == 'H'
 		}
 		db[p.Key()] = p
 	}

@@ -83,7 +83,7 @@ type QP interface {
 	Num() uint32
 	MaxInline() int // bytes that a send work request may carry in itself
 	// Init, ReadyToReceive and ReadyToSend take the queue pair through its states.
-	Init(port int) error
+	Init(port, pkeyIndex int) error
 	ReadyToReceive(path Path) error
 	ReadyToSend(rel Reliability) error
 	PostSend(wr *SendWR) error

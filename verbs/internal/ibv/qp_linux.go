@@ -105,10 +105,10 @@ func (q *qp) modify(mask int) error {
 	return result("ibv_modify_qp", call(q.dev.lib.sym.modifyQP, q.qp, q.attr.addr, uintptr(mask)))
 }
 
-func (q *qp) Init(port int) error {
+func (q *qp) Init(port, pkeyIndex int) error {
 	clear(q.attr.mem)
 	q.attr.put32(offQPAttrState, qpStateInit)
-	q.attr.put16(offQPAttrPKeyIndex, 0)
+	q.attr.put16(offQPAttrPKeyIndex, pkeyIndex)
 	q.attr.put8(offQPAttrPort, uint8(port))
 	q.attr.put32(offQPAttrAccess, access(q.atomics))
 	return q.modify(maskState | maskPKeyIndex | maskPort | maskAccess)
