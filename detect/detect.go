@@ -21,7 +21,13 @@ import (
 // Host reads the facts of one host. Independent questions run at the same time; the answer does not
 // depend on their order.
 func Host(ctx context.Context, r host.Reader) facts.Facts {
-	p := probe{ctx: ctx, r: r, told: r.Told()}
+	return HostWithKernel(ctx, r, "")
+}
+
+// HostWithKernel reads the facts of a host with another kernel than the running one: its
+// configuration, headers and modules on disk. Empty is the running one.
+func HostWithKernel(ctx context.Context, r host.Reader, release string) facts.Facts {
+	p := probe{ctx: ctx, r: r, told: r.Told(), kernelAsked: release}
 	f := facts.Facts{Schema: facts.Schema, Origin: p.told.Kind}
 	if now := r.Now(); now.IsZero() {
 		f.RecordedAt = facts.Field[string]{Source: "clock"}

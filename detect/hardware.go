@@ -127,6 +127,11 @@ func relate(hw hardware) {
 				names, source = append(names, dev.Name), dev.PCI.Source
 			}
 		}
+		for j := range hw.rdma.Value {
+			if dev := &hw.rdma.Value[j]; slices.Contains(names, dev.Name) && dev.Driver.IsUnknown() && d.Driver.IsKnown() {
+				dev.Driver = parsed(d.Driver, rdmaDriverOf)
+			}
+		}
 		if len(names) > 0 && !d.RDMA.IsKnown() {
 			d.RDMA = facts.Is(names, source)
 		}

@@ -31,6 +31,10 @@ func (p probe) kernel(arch facts.Field[string]) facts.Kernel {
 		k.Running = false
 		k.Release = onlyKernel(k.Installed)
 	}
+	if p.kernelAsked != "" {
+		k.Running = k.Release.Or("") == p.kernelAsked && p.told.Kind != "root"
+		k.Release = facts.Is(p.kernelAsked, "--kernel")
+	}
 	release, ok := k.Release.Get()
 	if !ok {
 		why := "the kernel's release is not known"
@@ -51,6 +55,8 @@ func (p probe) kernel(arch facts.Field[string]) facts.Kernel {
 func onlyKernel(installed facts.Field[[]string]) facts.Field[string] {
 	names, ok := installed.Get()
 	switch {
+	case installed.IsAbsent():
+		return unknown[string](installed.Source, "no kernel is installed; name one with --kernel")
 	case !ok:
 		return facts.Field[string]{State: facts.Unknown, Source: installed.Source, Error: installed.Error}
 	case len(names) == 1:
@@ -79,6 +85,9 @@ func (p probe) release() facts.Field[string] {
 	}
 	if words := strings.Fields(p.attr("/proc/version").Or("")); len(words) > 2 && words[1] == "version" {
 		return facts.Is(words[2], "/proc/version")
+	}
+	if f.IsAbsent() {
+		return unknown[string](f.Source, "/proc is not mounted")
 	}
 	return f
 }

@@ -25,6 +25,9 @@ func (p probe) memlock() facts.Memlock {
 		soft, hard, err := parseLimits(text)
 		m.Soft, m.Hard = field(soft, source, err), field(hard, source, err)
 	} else {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = errors.New("/proc is not mounted")
+		}
 		m.Soft, m.Hard = field("", source, err), field("", source, err)
 	}
 	if p.evidence() {

@@ -18,6 +18,8 @@ type probe struct {
 	ctx  context.Context
 	r    host.Reader
 	told host.Told
+	// kernelAsked is the release that the facts shall be about, empty for the running one.
+	kernelAsked string
 }
 
 // evidence says that the host is a recorded one. Only then may the text of programs that would load

@@ -141,7 +141,10 @@ func (p probe) rdmaParent(dir string, d *facts.RDMADevice) {
 		// Evidence may hold the ids behind the link and not the link.
 		vendor, device := p.attr(dir+"/device/vendor").Or(""), p.attr(dir+"/device/device")
 		if vendor == "0x15b3" && d.HCAType.IsUnknown() {
-			d.HCAType = device
+			d.HCAType = parsed(device, func(id string) (string, error) {
+				n, err := number(id)
+				return "MT" + strconv.Itoa(n), err
+			})
 		}
 	}
 }
@@ -351,21 +354,11 @@ func portRate(s string) (float64, error) {
 	return strconv.ParseFloat(m[1], 64)
 }
 
-var (
-	partHCA     = regexp.MustCompile(`^MT([0-9]{3,5})(?:$|[ _(])`)
-	partHex     = regexp.MustCompile(`^0x([0-9a-f]{4})$`)
-	partDecimal = regexp.MustCompile(`^([0-9]{3,5})$`)
-)
+var partHCA = regexp.MustCompile(`^MT([0-9]{3,5})(?:$|[ _(])`)
 
-// partNumber turns "MT4125", "4125" and "0x101d" into the device id 101d.
+// partNumber turns the type "MT4125" into the device id 101d.
 func partNumber(s string) (string, bool) {
-	if m := partHex.FindStringSubmatch(s); m != nil {
-		return m[1], true
-	}
 	m := partHCA.FindStringSubmatch(s)
-	if m == nil {
-		m = partDecimal.FindStringSubmatch(s)
-	}
 	if m == nil {
 		return "", false
 	}

@@ -98,6 +98,7 @@ type builder struct {
 	devices []facts.RDMADevice
 	ports   [][]facts.Port
 	inPort  bool
+	vendor  string // of the device that is being read
 }
 
 func (b *builder) device(name string) *facts.RDMADevice {
@@ -165,6 +166,7 @@ func parseIbvDevinfo(text, source string) []facts.RDMADevice {
 		}
 		if key == "hca_id" {
 			b.device(value)
+			b.vendor = ""
 			continue
 		}
 		d := b.last()
@@ -181,7 +183,18 @@ func parseIbvDevinfo(text, source string) []facts.RDMADevice {
 			devinfoPort(port, key, value, source)
 			continue
 		}
-		devinfoDevice(d, key, value, source)
+		switch key {
+		case "vendor_id":
+			b.vendor = value
+		case "vendor_part_id":
+			// Mellanox devices tell the OUI as the vendor; sysfs and ibstat write MT before the number.
+			if b.vendor == "0x02c9" || b.vendor == "0x15b3" {
+				value = "MT" + value
+			}
+			d.HCAType = facts.Is(value, source)
+		default:
+			devinfoDevice(d, key, value, source)
+		}
 	}
 	return b.done()
 }
@@ -201,8 +214,6 @@ func devinfoDevice(d *facts.RDMADevice, key, value, source string) {
 		d.NodeGUID = facts.Is(value, source)
 	case "board_id":
 		d.PSID = facts.Is(value, source)
-	case "vendor_part_id":
-		d.HCAType = facts.Is(value, source)
 	}
 }
 

@@ -51,7 +51,7 @@ func (r *Replay) addLs(key string, a Answer) {
 	}
 	lines := slices.DeleteFunc(strings.Split(strings.ReplaceAll(a.Stdout, "\r", ""), "\n"), func(s string) bool { return s == "" })
 	self := strings.Contains(flags, "d")
-	l := listing{hidden: strings.ContainsAny(flags, "aA")}
+	l := listing{names: []string{}, hidden: strings.ContainsAny(flags, "aA")}
 	for _, line := range lines {
 		if !strings.ContainsAny(flags, "ln") {
 			if line == p && len(lines) == 1 {

@@ -35,7 +35,8 @@ func NewReplay(e *Evidence) *Replay {
 		r.addLs(key, answer)
 	}
 	for dir, names := range e.Dirs {
-		names = slices.Sorted(slices.Values(names))
+		names = append([]string{}, names...) // never nil: listed and empty
+		slices.Sort(names)
 		r.listings[dir] = listing{names: slices.Compact(names), hidden: true}
 	}
 	r.imply(sortedKeys(e.Files))

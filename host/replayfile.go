@@ -32,7 +32,7 @@ func (r *Replay) readFile(p string) ([]byte, error) {
 
 func (r *Replay) readDir(p string) ([]string, error) {
 	if l, ok := r.listings[p]; ok {
-		return slices.Clone(l.names), nil
+		return append([]string{}, l.names...), nil
 	}
 	if err := r.own(lsKey(p)); err != nil {
 		return nil, err

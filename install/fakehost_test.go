@@ -31,7 +31,7 @@ type fakeHost struct {
 
 func newFakeHost(t *testing.T) *fakeHost {
 	t.Helper()
-	h := &fakeHost{t: t, root: t.TempDir(), tick: func() {}, fails: map[string]string{}, free: 10 << 20}
+	h := &fakeHost{t: t, root: memoryDir(t), tick: func() {}, fails: map[string]string{}, free: 10 << 20}
 	h.put("/proc/modules", "ext4 1 0 - Live 0x0\n")
 	h.put("/proc/sys/kernel/osrelease", "6.1.0-9-amd64\n")
 	h.put("/proc/sys/kernel/random/boot_id", "0f0e\n")
@@ -47,6 +47,22 @@ func newFakeHost(t *testing.T) *fakeHost {
 	h.put("/usr/share/doc/x", "")
 	h.put("/var/log/x", "")
 	return h
+}
+
+// memoryDir is a temporary directory, in memory where there is one: the journal is synced at each
+// entry, and the crash tests write tens of thousands.
+func memoryDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "rdmactl-test")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
 }
 
 func (h *fakeHost) path(p string) string { return filepath.Join(h.root, p) }

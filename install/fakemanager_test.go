@@ -142,6 +142,13 @@ func (m *fakeManager) Repair(ctx context.Context) (string, error) {
 			m.unpack(p)
 			p.Status = pkgmgr.Installed
 			db.Packages[k] = p
+			for _, n := range m.repo[p.Name].needs {
+				if db.Packages[n+":amd64"].Status != pkgmgr.Installed {
+					q := pkgmgr.Package{Name: n, Arch: "amd64", Version: m.repo[n].version, Status: pkgmgr.Installed}
+					m.unpack(q)
+					db.Packages[q.Key()], db.Auto[n] = q, true
+				}
+			}
 		}
 	}
 	m.store(db)
@@ -202,6 +209,10 @@ func (m *fakeManager) Apply(ctx context.Context, req pkgmgr.Request) error {
 	if m.extra != "" {
 		sol.Actions = append(sol.Actions, plan.ResolvedPackage{Name: m.extra, Arch: "amd64", Version: "9", Action: "install"})
 	}
+	// What others need comes first, as with dpkg.
+	sort.SliceStable(sol.Actions, func(i, j int) bool {
+		return len(m.repo[sol.Actions[i].Name].needs) < len(m.repo[sol.Actions[j].Name].needs)
+	})
 	for _, a := range sol.Actions {
 		m.h.tick()
 		db := m.load()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -22,6 +23,8 @@ type modulesStep struct {
 
 type modulesUndo struct {
 	Loaded []string `json:"loaded"` // before the step
+	// Comes are the step's modules and all that they need, as far as they were not loaded.
+	Comes []string `json:"comes"`
 }
 
 // modulesLeft are the modules that came with the step, dependencies too, in the order of loading.
@@ -72,16 +75,61 @@ func (x *modulesStep) check(ctx context.Context, s plan.Step, _ bool) (bool, err
 	return true, nil
 }
 
-func (x *modulesStep) prepare(ctx context.Context, _ plan.Step) (any, error) {
+func (x *modulesStep) prepare(ctx context.Context, s plan.Step) (any, error) {
 	list, err := x.loaded(ctx)
 	if err != nil {
 		return nil, err
 	}
-	u := modulesUndo{Loaded: []string{}}
+	u := modulesUndo{Loaded: []string{}, Comes: []string{}}
 	for _, m := range list {
 		u.Loaded = append(u.Loaded, m.Name)
 	}
+	needs, err := x.needs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range s.Changes.Modules {
+		for _, name := range append([]string{kmod.Normalize(m.Name)}, needs[kmod.Normalize(m.Name)]...) {
+			if !slices.Contains(u.Loaded, name) && !slices.Contains(u.Comes, name) {
+				u.Comes = append(u.Comes, name)
+			}
+		}
+	}
 	return u, nil
+}
+
+// needs reads modules.dep of the running kernel: all dependencies of each module, also indirect ones.
+func (x *modulesStep) needs(ctx context.Context) (map[string][]string, error) {
+	release, err := kmod.Running(ctx, x.run.host)
+	if err != nil {
+		return nil, err
+	}
+	text, err := x.run.host.ReadFile("/lib/modules/" + release + "/modules.dep")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // modprobe will say so
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read which modules need others: %w", err)
+	}
+	all := map[string][]string{}
+	for line := range strings.Lines(string(text)) {
+		file, deps, ok := strings.Cut(line, ":")
+		if !ok {
+			continue
+		}
+		names := []string{}
+		for _, d := range strings.Fields(deps) {
+			names = append(names, moduleName(d))
+		}
+		all[moduleName(file)] = names
+	}
+	return all, nil
+}
+
+// moduleName is the kernel's name of a module file, which may be compressed.
+func moduleName(file string) string {
+	name, _, _ := strings.Cut(path.Base(file), ".ko")
+	return kmod.Normalize(name)
 }
 
 func (x *modulesStep) do(ctx context.Context, s plan.Step, undo json.RawMessage) (any, string, error) {
@@ -128,7 +176,7 @@ func (x *modulesStep) do(ctx context.Context, s plan.Step, undo json.RawMessage)
 
 // undo unloads what came with the step, newest first, as far as nothing uses it. A module that drives
 // devices stays: a card's network interface may be the way to this host.
-func (x *modulesStep) undo(ctx context.Context, s plan.Step, rec record) (undone, error) {
+func (x *modulesStep) undo(ctx context.Context, _ plan.Step, rec record) (undone, error) {
 	out := undone{}
 	var u modulesUndo
 	var left modulesLeft
@@ -137,12 +185,7 @@ func (x *modulesStep) undo(ctx context.Context, s plan.Step, rec record) (undone
 	}
 	ours := left.New
 	if rec.left == nil {
-		// The step did not end: only the modules that it names are surely ours.
-		for _, m := range s.Changes.Modules {
-			if !slices.ContainsFunc(u.Loaded, func(l string) bool { return kmod.Same(l, m.Name) }) {
-				ours = append(ours, m.Name)
-			}
-		}
+		ours = u.Comes // the step did not end: what it would have brought
 	}
 	why := map[string]string{}
 	for {

@@ -49,8 +49,9 @@ func Make(f facts.Facts, p profiles.Profile, req Request) (Plan, error) {
 	refusals := rules.Refusals(request)
 	if len(refusals) > 0 || chosen < 0 {
 		out = refused(out, refusals, wanted)
-		out.Next = afterRefusal(in, out)
-		return out, nil
+		var err error
+		out.Next, err = afterRefusal(in, out)
+		return out, err
 	}
 
 	stack := &out.Stacks[chosen]
@@ -136,6 +137,9 @@ func refused(out Plan, request []rules.Finding, wanted []string) Plan {
 				out.Looked = append(out.Looked, line)
 			}
 		}
+	}
+	if len(out.Reasons) > 0 {
+		wanted = nil // the stacks say themselves what else there is
 	}
 	var unknown []Reason
 	for _, name := range wanted {

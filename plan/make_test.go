@@ -33,6 +33,19 @@ func TestBareHostWithoutCard(t *testing.T) {
 			t.Errorf("no way out with %s in %q", want, commands)
 		}
 	}
+	// The ways out say what they would do on this host, not on any.
+	for _, name := range []string{"inbox", "soft"} {
+		would := makePlan(t, bookworm(), name, plan.Request{}).Summary
+		if !slices.ContainsFunc(p.Next, func(h plan.Hint) bool {
+			return strings.HasSuffix(h.Command, "--profile "+name) && strings.HasSuffix(h.Text, would)
+		}) {
+			t.Errorf("no hint says %q: %q", would, p.Next)
+		}
+	}
+	twin := makePlan(t, bookworm(cloudKernel), "lts", plan.Request{})
+	if !strings.Contains(twin.Next[1].Text, "refused: ") || strings.Contains(twin.Next[0].Text, "refused: ") {
+		t.Errorf("on a cloud kernel soft cannot work and inbox can: %q", twin.Next)
+	}
 	if f := plan.Fault(p); f == nil || f.Kind != fault.Refused || f.Code != "no-rdma-hardware" || f.Hint == "" {
 		t.Errorf("fault %+v", f)
 	}
@@ -289,6 +302,17 @@ func TestSystemThatDoesNotRun(t *testing.T) {
 	p := makePlan(t, bookworm(), "soft", plan.Request{Kernel: "6.12.1-amd64"})
 	if !p.Reboot || slices.Contains(stepIDs(p), "load-modules") {
 		t.Errorf("--kernel of another kernel: %v", stepIDs(p))
+	}
+}
+
+func TestCloudKernelNamesTheOther(t *testing.T) {
+	p := makePlan(t, bookworm(cloudKernel), "soft", plan.Request{})
+	if p.Next[0].Command != "sudo apt-get install linux-image-amd64" {
+		t.Errorf("%q", p.Next)
+	}
+	evil := makePlan(t, bookworm(cloudKernel, func(f *facts.Facts) { f.Kernel.Flavour = facts.Is("cloud-x; reboot", "uname -r") }), "soft", plan.Request{})
+	if strings.Contains(evil.Next[0].Command, "reboot") {
+		t.Errorf("text of the facts became a command: %q", evil.Next)
 	}
 }
 

@@ -31,37 +31,72 @@ func afterPlan(in rules.Input, p Plan, req Request) []Hint {
 
 // afterRefusal is what would help, by the first reason. What cannot be typed is in the registry of
 // codes.
-func afterRefusal(in rules.Input, p Plan) []Hint {
+func afterRefusal(in rules.Input, p Plan) ([]Hint, error) {
 	first := rules.Code(p.Reasons[0].Code)
-	inbox := Hint{"rdmactl plan --profile inbox", "the distribution's RDMA stack without a card: packages, modules and limits, ready for one"}
-	soft := Hint{"rdmactl plan --profile soft", "Soft-RoCE: an RDMA device in software over an Ethernet interface, to develop and test with"}
-	card := Hint{"rdmactl plan --card connectx-6-dx", "plans for a card that is not seen yet (state its generation)"}
 	switch first {
 	case rules.NoRDMAHardware:
-		return []Hint{inbox, soft, card}
+		return withoutCard(in)
 	case rules.HardwareUnknown:
-		return []Hint{{"rdmactl detect --save host.yaml", "on the host itself, or add the output of `lspci -nn` to the evidence"}, card}
+		return []Hint{
+			{"rdmactl detect --save host.yaml", "on the host itself, or add the output of `lspci -nn` to the evidence"},
+			{"rdmactl plan --card GENERATION", "plans for a card that is not seen; generations are " + strings.Join(rules.Generations(), ", ")},
+		}, nil
 	case rules.ForeignHardware:
-		return []Hint{{inbox.Command, "the distribution's own stack, which has drivers for this card where its kernel has them"}}
+		hint, err := whatIf(in, "inbox", "the distribution's own stack, which serves this card where its kernel has the driver")
+		return []Hint{hint}, err
 	case rules.BrokenPackages:
 		return []Hint{
 			{"sudo dpkg --configure -a", "finishes what was interrupted"},
 			{"sudo apt-get -f install", "repairs dependencies if that was not enough"},
-		}
+		}, nil
 	case rules.PackageHeld:
-		return []Hint{{"apt-mark showhold", "lists the holds; `apt-mark unhold NAME` lifts one"}}
+		return []Hint{{"apt-mark showhold", "lists the holds; `apt-mark unhold NAME` lifts one"}}, nil
 	case rules.ModuleMissing:
 		if flavour, ok := strings.CutPrefix(in.Facts.Kernel.Flavour.Or(""), "cloud-"); ok && in.Facts.Distro.ID.Or("") == "debian" {
 			if name := "linux-image-" + flavour; profiles.CheckPackage(name) == nil {
-				return []Hint{{"sudo apt-get install " + name, "the kernel with all RDMA modules; boot it, then plan again"}}
+				return []Hint{{"sudo apt-get install " + name, "the kernel with all RDMA modules; boot it, then plan again"}}, nil
 			}
 		}
 	case rules.SoftRoCEConflict, rules.NoNetdev:
-		return []Hint{{"rdmactl plan --profile " + p.Profile + " --netdev NAME", "names the interface; `ip -br link` and `rdma link` show what there is"}}
+		return []Hint{{"rdmactl plan --profile " + p.Profile + " --netdev NAME", "names the interface; `ip -br link` and `rdma link` show what there is"}}, nil
 	case NotInMatrix:
 		if slices.ContainsFunc(p.Stacks, func(s Stack) bool { return s.Stack == "inbox" && s.Verdict == StackPossible }) {
-			return []Hint{{inbox.Command, "the stack that can be judged on this host"}}
+			hint, err := whatIf(in, "inbox", "the stack that can be judged on this host")
+			return []Hint{hint}, err
 		}
 	}
-	return []Hint{{"rdmactl explain " + string(first), "says what this means and what to do"}}
+	return []Hint{{"rdmactl explain " + string(first), "says what this means and what to do"}}, nil
+}
+
+// withoutCard is what the profiles that need no card would do on this host, and what a card would.
+func withoutCard(in rules.Input) ([]Hint, error) {
+	inbox, err := whatIf(in, "inbox", "the distribution's RDMA stack, ready for a card")
+	if err != nil {
+		return nil, err
+	}
+	soft, err := whatIf(in, "soft", "an RDMA device in software over an Ethernet interface, to develop and test with")
+	if err != nil {
+		return nil, err
+	}
+	const example = "connectx-6-dx"
+	stated, err := Make(in.Facts, in.Profile, Request{Cards: []string{example}, Kernel: in.Kernel})
+	if err != nil {
+		return nil, err
+	}
+	return []Hint{inbox, soft, {
+		"rdmactl plan --card " + example, "states a card that is not seen yet, by its generation: " + stated.Summary,
+	}}, nil
+}
+
+// whatIf plans the host for another embedded profile.
+func whatIf(in rules.Input, name, what string) (Hint, error) {
+	profile, err := profiles.Load(name)
+	if err != nil {
+		return Hint{}, err
+	}
+	p, err := Make(in.Facts, profile, Request{Kernel: in.Kernel})
+	if err != nil {
+		return Hint{}, err
+	}
+	return Hint{"rdmactl plan --profile " + name, what + ": " + p.Summary}, nil
 }

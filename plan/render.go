@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -121,7 +122,9 @@ func (r *renderer) stacks(p Plan) {
 		if len(s.Reasons) > 0 {
 			var codes []string
 			for _, reason := range s.Reasons {
-				codes = append(codes, reason.Code)
+				if !slices.Contains(codes, reason.Code) {
+					codes = append(codes, reason.Code)
+				}
 			}
 			why = strings.Join(codes, " ")
 		}

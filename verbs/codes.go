@@ -1,5 +1,7 @@
 package verbs
 
+import "github.com/rdmactl/rdmactl/facts"
+
 // Layer is the part of the stack that a check is about, from the bottom up.
 type Layer string
 
@@ -51,68 +53,73 @@ const (
 	CodeSysfsUnreadable Code = "sysfs-unreadable"
 )
 
-// codeFacts is what a code always means.
+// codeFacts is what a code always means; its remedy is in the registry of package facts.
 type codeFacts struct {
 	layer  Layer
 	status Status
-	remedy string
 }
 
-// facts returns layer, status and the general remedy of a code; a check may word a closer one.
+// remedy is the general one of a code; a check may word a closer one.
+func (c Code) remedy() string {
+	known, _ := facts.LookupCode(string(c)) // a test keeps the registry complete
+	return known.Remedy
+}
+
+// facts returns layer and status of a code.
 func (c Code) facts() codeFacts {
 	switch c {
 	case CodeNotBuilt:
-		return codeFacts{LayerLibrary, NotTestable, "use a build with verbs, for linux on amd64 or arm64"}
+		return codeFacts{LayerLibrary, NotTestable}
 	case CodeNoLibrary:
-		return codeFacts{LayerLibrary, NotTestable, "install libibverbs (libibverbs1 and ibverbs-providers, or libibverbs and rdma-core), or another stack with rdmactl install"}
+		return codeFacts{LayerLibrary, NotTestable}
 	case CodeABI:
-		return codeFacts{LayerLibrary, NotTestable, "install a libibverbs of rdma-core 15 or newer, or MLNX_OFED 5 or newer; this one is not called any further"}
+		return codeFacts{LayerLibrary, NotTestable}
 	case CodeNoKernelModule:
-		return codeFacts{LayerKernel, NotTestable, "load the module: modprobe ib_uverbs; if it does not exist, install the kernel's full module package or a stack with rdmactl install"}
+		return codeFacts{LayerKernel, NotTestable}
 	case CodeNoDevice:
-		return codeFacts{LayerDevice, NotTestable, "load the card's driver (modprobe mlx5_ib or mlx4_ib) and see dmesg; without a card, rdmactl install --profile soft gives a software device"}
+		return codeFacts{LayerDevice, NotTestable}
 	case CodeNoSuchDevice, CodeNoSuchPort:
-		return codeFacts{LayerDevice, NotTestable, "name a device and port that exist, or none to test all"}
+		return codeFacts{LayerDevice, NotTestable}
 	case CodeNoDeviceNode:
-		return codeFacts{LayerPermission, NotTestable, "let udev make the node (udevadm trigger -s infiniband_verbs); in a container, pass /dev/infiniband in"}
+		return codeFacts{LayerPermission, NotTestable}
 	case CodeProviderMissing:
-		return codeFacts{LayerProvider, NotTestable, "install the provider library that belongs to this libibverbs (ibverbs-providers or rdma-core of the same build) and remove the leftovers of another stack"}
+		return codeFacts{LayerProvider, NotTestable}
 	case CodeProviderCrashed:
-		return codeFacts{LayerProvider, Fail, "reinstall libibverbs and its providers from one stack and one version; if it crashes again, report it to the stack's vendor with the evidence"}
+		return codeFacts{LayerProvider, Fail}
 	case CodeNoPermission:
-		return codeFacts{LayerPermission, NotTestable, "run as root, or give this user read and write access to the node (udev rule MODE=\"0666\", or the node's group); in a container, allow the device"}
+		return codeFacts{LayerPermission, NotTestable}
 	case CodeDeviceBusy:
-		return codeFacts{LayerDevice, NotTestable, "end the program that holds the device for itself, then verify again"}
+		return codeFacts{LayerDevice, NotTestable}
 	case CodeDeviceGone:
-		return codeFacts{LayerDevice, NotTestable, "the device went away while it was tested: see dmesg for a reset or a driver that was unloaded"}
+		return codeFacts{LayerDevice, NotTestable}
 	case CodeMemlock:
-		return codeFacts{LayerMemory, NotTestable, "raise the limit: 'memlock unlimited' in /etc/security/limits.d for logins, LimitMEMLOCK=infinity for a service"}
+		return codeFacts{LayerMemory, NotTestable}
 	case CodePortDown:
-		return codeFacts{LayerPort, NotTestable, "connect and enable the port (ip link set up for Ethernet); without a cable it cannot be tested"}
+		return codeFacts{LayerPort, NotTestable}
 	case CodeNoGID:
-		return codeFacts{LayerAddress, NotTestable, "set the port's network interface up and give it an IP address"}
+		return codeFacts{LayerAddress, NotTestable}
 	case CodeNoLID:
-		return codeFacts{LayerPort, NotTestable, "start a subnet manager (opensm) on this fabric, or see why it does not reach the port"}
+		return codeFacts{LayerPort, NotTestable}
 	case CodeNoPKey:
-		return codeFacts{LayerPort, NotTestable, "have the subnet manager make this port a full member of a partition"}
+		return codeFacts{LayerPort, NotTestable}
 	case CodeNeedsCM:
-		return codeFacts{LayerPort, NotTestable, "test an iWARP device with a program that connects through rdma_cm, such as rping"}
+		return codeFacts{LayerPort, NotTestable}
 	case CodeNoRC:
-		return codeFacts{LayerDevice, NotTestable, "this device has no reliable connected queue pairs; test it with its vendor's program"}
+		return codeFacts{LayerDevice, NotTestable}
 	case CodeVerbFailed:
-		return codeFacts{LayerProvider, Fail, "see dmesg for the device's own message"}
+		return codeFacts{LayerProvider, Fail}
 	case CodeCompletionError:
-		return codeFacts{LayerTraffic, Fail, "see dmesg for the device's own message; check firmware and driver versions against each other"}
+		return codeFacts{LayerTraffic, Fail}
 	case CodeWrongData:
-		return codeFacts{LayerTraffic, Fail, "take this host out of service: data arrives wrong without an error; check memory, PCIe errors (dmesg, AER), IOMMU and firmware"}
+		return codeFacts{LayerTraffic, Fail}
 	case CodeTimeout:
-		return codeFacts{LayerTraffic, Fail, "see dmesg for a hung device or driver; verify again after the driver was reloaded"}
+		return codeFacts{LayerTraffic, Fail}
 	case CodeTimeLimit:
-		return codeFacts{LayerWorker, Warn, "give verify more time, or use --quick"}
+		return codeFacts{LayerWorker, Warn}
 	case CodeSysfsUnreadable:
-		return codeFacts{LayerKernel, NotTestable, "run where /sys is mounted and readable"}
+		return codeFacts{LayerKernel, NotTestable}
 	default:
-		return codeFacts{LayerWorker, Fail, "verify again with -v; if it stays, report it with the evidence"}
+		return codeFacts{LayerWorker, Fail}
 	}
 }
 
@@ -134,7 +141,7 @@ const (
 // failed makes a check that does not pass, with what its code always says.
 func failed(name string, code Code, detail string) Check {
 	f := code.facts()
-	return Check{Name: name, Layer: f.layer, Status: f.status, Code: code, Detail: detail, Remedy: f.remedy}
+	return Check{Name: name, Layer: f.layer, Status: f.status, Code: code, Detail: detail, Remedy: code.remedy()}
 }
 
 // passed makes a check that passes.

@@ -32,6 +32,14 @@ type fakeLib struct {
 	misplace int
 	// recvLen is added to the length that a receive reports.
 	recvLen int
+	// lost transfers complete without moving a byte.
+	lost map[ibv.Opcode]bool
+	// scribble makes a transfer change its source.
+	scribble bool
+	// wrongOpcode makes sends complete as receives.
+	wrongOpcode bool
+	// skipID makes completions name another request.
+	skipID uint64
 
 	nextQP  uint32
 	nextKey uint32
@@ -53,6 +61,7 @@ func newFakeLib() *fakeLib {
 		portAttrs: map[int]ibv.PortAttr{1: rocePort(ibv.PortActive)},
 		status:    map[ibv.Opcode]ibv.WCStatus{},
 		silent:    map[ibv.Opcode]bool{},
+		lost:      map[ibv.Opcode]bool{},
 		nextQP:    16,
 		nextKey:   0x100,
 		qps:       map[uint32]*fakeQP{},
@@ -225,6 +234,10 @@ func (q *fakeQP) PostSend(wr *ibv.SendWR) error {
 	if wc.Status == ibv.WCSuccess {
 		wc.Status, wc.Opcode = q.execute(wr)
 	}
+	if q.lib.wrongOpcode {
+		wc.Opcode = ibv.WCRecv
+	}
+	wc.ID += q.lib.skipID
 	q.sends++
 	q.wcs = append(q.wcs, wc)
 	return nil
@@ -284,7 +297,12 @@ func (q *fakeQP) execute(wr *ibv.SendWR) (ibv.WCStatus, ibv.WCOpcode) {
 }
 
 func (l *fakeLib) move(op ibv.Opcode, dst, src []byte) {
-	copy(dst, src)
+	if !l.lost[op] {
+		copy(dst, src)
+	}
+	if l.scribble {
+		src[0] ^= 1
+	}
 	if l.damage != nil {
 		l.damage(op, dst)
 	}

@@ -1,12 +1,15 @@
 package verbs
 
 import (
+	"errors"
 	"math"
 	"net/netip"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/rdmactl/rdmactl/verbs/internal/ibv"
 )
 
 func gidOf(index int, addr, kind string) hostGID {
@@ -212,6 +215,34 @@ func TestWindowFor(t *testing.T) {
 		if got := windowFor(tt.s, tt.depth); got != tt.want {
 			t.Errorf("windowFor(%+v, %d) = %d, want %d", tt.s, tt.depth, got, tt.want)
 		}
+	}
+}
+
+// A receive that waits learns from the other side's queue why nothing comes, long before it gives up.
+func TestAwaitHearsTheOtherSide(t *testing.T) {
+	l := newFakeLib()
+	l.status[ibv.OpSend] = ibv.WCRetryExcErr
+	dev := &fakeDevice{l}
+	p := &pair{patience: time.Hour}
+	for i, name := range []string{"A", "B"} {
+		region, err := dev.Register(8192, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		qp := &fakeQP{lib: l, num: uint32(i), cfg: ibv.QPConfig{SendDepth: 4, RecvDepth: 4}, state: 3}
+		p.ends[i] = &endpoint{name: name, qp: qp, region: region, half: 4096}
+	}
+	a, b := p.ends[0], p.ends[1]
+	if err := b.receive(0, 8); err != nil {
+		t.Fatal(err)
+	}
+	wr := ibv.SendWR{Op: ibv.OpSend, Addr: a.srcAddr(0), Length: 8, LKey: a.region.LKey()}
+	if err := a.post(&wr); err != nil {
+		t.Fatal(err)
+	}
+	var completion *completionError
+	if err := p.awaitRecvs(b, 1); !errors.As(err, &completion) || completion.wc.Status != ibv.WCRetryExcErr {
+		t.Errorf("%v", err)
 	}
 }
 

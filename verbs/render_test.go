@@ -22,12 +22,18 @@ func TestRender(t *testing.T) {
 		not    []string
 	}{
 		{
-			"pass", Report{Verdict: Pass, Devices: []DevicePort{port}}, "pass: mlx5_0 port 1",
-			[]string{"RoCE v2 192.0.2.1 on eth0", "1.23", "cable, switch and fabric were not tested"}, []string{"to do"},
+			"pass",
+			Report{Verdict: Pass, Devices: []DevicePort{port}},
+			"pass: mlx5_0 port 1",
+			[]string{"RoCE v2 192.0.2.1 on eth0", "1.23", "cable, switch and fabric were not tested"},
+			[]string{"to do"},
 		},
 		{
-			"not testable", Report{Verdict: NotTestable, Checks: []Check{{Name: "library", Status: Pass}, down}},
-			"not-testable: mlx5_0 port 1 is down (port-down)", []string{"to do: plug the cable in"}, []string{"fabric were not tested"},
+			"not testable",
+			Report{Verdict: NotTestable, Checks: []Check{{Name: "library", Status: Pass}, down}},
+			"not-testable: mlx5_0 port 1 is down (port-down)",
+			[]string{"to do: plug the cable in"},
+			[]string{"fabric were not tested"},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -322,6 +322,26 @@ func TestWorker(t *testing.T) {
 			verdict: Fail, code: CodeWrongData, layer: LayerTraffic, detail: []string{"0 bytes were reported"},
 		},
 		{
+			name:    "nothing arrives",
+			setUp:   func() (fakeHost, *fakeLib) { h, l := roceHost(); l.lost[ibv.OpWrite] = true; return h, l },
+			verdict: Fail, code: CodeWrongData, layer: LayerTraffic, detail: []string{"RDMA WRITE", "1 of 1 bytes are wrong, 1 of them were never written"},
+		},
+		{
+			name:    "source changed",
+			setUp:   func() (fakeHost, *fakeLib) { h, l := roceHost(); l.scribble = true; return h, l },
+			verdict: Fail, code: CodeWrongData, layer: LayerTraffic, detail: []string{"the source was changed"},
+		},
+		{
+			name:    "completion of another kind",
+			setUp:   func() (fakeHost, *fakeLib) { h, l := roceHost(); l.wrongOpcode = true; return h, l },
+			verdict: Fail, code: CodeWrongData, layer: LayerTraffic, detail: []string{"completed as opcode 128"},
+		},
+		{
+			name:    "completion of another request",
+			setUp:   func() (fakeHost, *fakeLib) { h, l := roceHost(); l.skipID = 1; return h, l },
+			verdict: Fail, code: CodeWrongData, layer: LayerTraffic, detail: []string{"request 1 completed where 0 was due"},
+		},
+		{
 			name: "wrong atomic",
 			setUp: func() (fakeHost, *fakeLib) {
 				h, l := roceHost()
@@ -354,6 +374,15 @@ func TestWorker(t *testing.T) {
 			},
 			verdict: Fail, code: CodeCompletionError, layer: LayerTraffic,
 			detail: []string{"RDMA WRITE from side A", "remote access error", "IBV_WC_REM_ACCESS_ERR"},
+		},
+		{
+			name: "a receive that waits for a send that failed",
+			setUp: func() (fakeHost, *fakeLib) {
+				h, l := roceHost()
+				l.status[ibv.OpSend] = ibv.WCRetryExcErr
+				return h, l
+			},
+			verdict: Fail, code: CodeCompletionError, layer: LayerTraffic, detail: []string{"IBV_WC_RETRY_EXC_ERR"},
 		},
 		{
 			name:    "no completion",

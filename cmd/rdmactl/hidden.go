@@ -28,7 +28,7 @@ func runHidden(args []string, std streams) (int, bool) {
 	}
 	switch args[0] {
 	case verbsWorker:
-		return verbs.Worker(host.NewLive(), std.in, std.out, std.err), true
+		return verbs.Worker(host.NewLive(), std.in, std.out, os.NewFile(verbs.ProgressFD, "progress")), true
 	case imageExec:
 		return host.RootedChild(args[1:]), true
 	case installWorker:

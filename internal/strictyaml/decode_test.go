@@ -45,7 +45,7 @@ type document struct {
 	Ratio      float64             `yaml:"ratio"`
 	Free       any                 `yaml:"free"`
 	Skipped    string              `yaml:"-"`
-	common     string
+	hidden     string
 	Common     common `yaml:",inline"`
 }
 
@@ -70,6 +70,9 @@ source: here
 		t.Fatal(err)
 	}
 	uid, container := 0, false
+	if got.hidden != "" {
+		t.Errorf("an unexported field was set to %q", got.hidden)
+	}
 	want := document{
 		APIVersion: "rdmactl/v1",
 		Rows:       []row{{Version: "24.10", Count: -3, At: strictyaml.Pos{File: "f.yaml", Line: 3, Column: 5}}},
@@ -90,7 +93,7 @@ func TestDecodeFaults(t *testing.T) {
 		{"boolean for a string", "source: true\n", `f.yaml:1:9: source must be a string, not the boolean true; quote it: "true"`},
 		{"unknown key", "sorce: a\n", `f.yaml:1:1: unknown key "sorce"; did you mean "source"?`},
 		{"tag - is no key", "skipped: a\n", `f.yaml:1:1: unknown key "skipped"; known keys are apiVersion, container, dirs, free, loud, major, ratio, rows, source, uid`},
-		{"unexported is no key", "common: a\n", `f.yaml:1:1: unknown key "common"; known keys are apiVersion, container, dirs, free, loud, major, ratio, rows, source, uid`},
+		{"unexported is no key", "hidden: a\n", `f.yaml:1:1: unknown key "hidden"; known keys are apiVersion, container, dirs, free, loud, major, ratio, rows, source, uid`},
 		{"repeated key", "source: a\nsource: b\n", `f.yaml:2:1: key "source" is already given at line 1`},
 		{"repeated map key", "dirs:\n  /a: []\n  /a: [b]\n", `f.yaml:3:3: key "/a" is already given at line 2`},
 		{"number as map key", "dirs:\n  1: []\n", `f.yaml:2:3: key "1" must be a string, not the number 1; quote it: "1"`},

@@ -32,6 +32,9 @@ func (in Input) Running() bool {
 	return in.Facts.Kernel.Running || !in.Facts.Kernel.Release.IsKnown()
 }
 
+// inContainer says that the kernel is not this host's to judge.
+func (in Input) inContainer() bool { return in.Facts.Platform.Container.Or(false) }
+
 // OtherKernel says that the target kernel is not the one that the facts are about.
 func (in Input) OtherKernel() bool {
 	return in.Kernel != "" && in.Kernel != in.Facts.Kernel.Release.Or("")

@@ -8,7 +8,7 @@ const KernelTooOld Code = "kernel-too-old"
 func kernelAge() Rule {
 	return Rule{Name: "kernel-age", Scope: Inbox, Source: "RDMA_NLDEV_CMD_NEWLINK, which rdma link add uses, came with Linux 5.1", Judge: func(in Input) []Finding {
 		release, known := in.Facts.Kernel.Release.Get()
-		if in.Profile.SoftRoCE == nil || !known {
+		if in.inContainer() || in.Profile.SoftRoCE == nil || !known {
 			return nil
 		}
 		kernel, err := version.ParseKernel(release)

@@ -10,7 +10,7 @@ func kernelFiles() Rule {
 		k := in.Facts.Kernel
 		release, known := k.Release.Get()
 		installed, told := k.Installed.Get()
-		if !known || !told || !in.Running() || slices.Contains(installed, release) {
+		if in.inContainer() || !known || !told || !in.Running() || slices.Contains(installed, release) {
 			return nil
 		}
 		needs := slices.ContainsFunc(in.Modules, func(m Module) bool { return m.State != StateLoaded && !m.Optional })

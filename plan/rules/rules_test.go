@@ -188,12 +188,21 @@ func hosts() []struct {
 			f.Distro.ID = facts.Is("ubuntu", "os-release")
 		})), "module-missing!", "linux-modules-extra-6.1.0-50-amd64"},
 		{"missing-modules", "inbox", with(on(func(f *facts.Facts) { f.Kernel.Config.Value["INFINIBAND_IPOIB"] = "n" })), "module-left-out", "ib_ipoib"},
-		{"missing-modules", "inbox", with(on(func(f *facts.Facts) { delete(f.Kernel.Config.Value, "INFINIBAND_IPOIB") })), "module-left-out", "nothing tells"},
+		{"missing-modules", "inbox", with(on(func(f *facts.Facts) { delete(f.Kernel.Config.Value, "INFINIBAND_IPOIB") })), "module-left-out", "nothing tells whether the kernel has ib_ipoib"},
 		{"missing-modules", "soft", with(on(func(f *facts.Facts) {
 			f.Kernel.Config.Value["RDMA_RXE"] = "n"
 			f.Modules.OnDisk = []facts.DiskModule{{Name: "rdma-rxe", Path: facts.Is("/lib/modules/x/updates/rdma_rxe.ko", "modules.dep")}}
 		})), "", ""},
 		{"missing-modules", "soft", with(on(func(f *facts.Facts) { f.Kernel.Config = facts.Field[map[string]string]{} })), "", ""},
+		{"missing-modules", "inbox", with(on(func(f *facts.Facts) {
+			f.Modules.OnDisk = []facts.DiskModule{
+				{Name: "ib_umad", Path: facts.None[string]("modules.dep")}, {Name: "rdma_ucm", Path: facts.None[string]("modules.dep")},
+			}
+		})), "module-missing!", "no rdma_ucm, ib_umad; needed for: the connection manager"},
+		{"missing-modules", "soft", with(on(func(f *facts.Facts) {
+			f.Kernel.Config.Value["RDMA_RXE"] = "n"
+			f.Platform.Container = facts.Is(true, "virt")
+		})), "", ""}, // the kernel of a container's machine is judged there
 		{"missing-modules", "inbox", nil, "", ""},
 
 		{"blacklisted-modules", "inbox", with(on(func(f *facts.Facts) {

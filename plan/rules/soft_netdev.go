@@ -117,7 +117,7 @@ func candidates(in Input) string {
 
 func softNetdev() Rule {
 	return Rule{Name: "soft-netdev", Scope: Inbox, Source: "rdma_rxe: rxe_newlink takes an Ethernet device", Judge: func(in Input) []Finding {
-		if in.Profile.SoftRoCE == nil || in.Netdev.Name != "" {
+		if in.inContainer() || in.Profile.SoftRoCE == nil || in.Netdev.Name != "" {
 			return nil
 		}
 		return refuse(NoNetdev, in.Facts.Netdevs.Source, "no interface for the Soft-RoCE device %s: %s", in.Profile.SoftRoCE.Device, in.Netdev.Why)

@@ -191,33 +191,34 @@ func (m *Manager) Repair(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	_, failed := m.run(ctx, "dpkg", "--configure", "-a", "--force-confdef", "--force-confold")
-	now := m.Healthy(ctx)
-	if now == nil {
+	if m.Healthy(ctx) == nil {
 		return fmt.Sprintf("%v; dpkg --configure -a finished it", fault), nil
 	}
-	// A package whose unpacking was cut short cannot be configured; it has to be unpacked again, in
-	// the version that was staged.
+	// What configuring cannot mend: a package whose unpacking was cut short has to be unpacked again,
+	// in the version that was staged, and one whose dependency did not come yet needs it. -f lets apt
+	// add what is missing; nothing may be removed.
 	db, err := m.Installed(ctx)
 	if err != nil {
 		return "", errors.Join(failed, err)
 	}
+	options := []string{"-f", "--no-remove"}
 	names := []string{}
 	for k, p := range db {
 		if p.Torn {
 			names = append(names, k+"="+p.Version)
 		}
 	}
-	if len(names) == 0 {
-		return "", errors.Join(failed, now)
+	if len(names) > 0 {
+		sort.Strings(names)
+		options = append(append(options, "--reinstall"), names...)
 	}
-	sort.Strings(names)
-	if _, err := m.run(ctx, aptGet("install", append([]string{"--no-remove", "--reinstall"}, names...)...)...); err != nil {
-		return "", err
+	if _, err := m.run(ctx, aptGet("install", options...)...); err != nil {
+		return "", errors.Join(failed, err)
 	}
 	if err := m.Healthy(ctx); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%v; unpacked again: %s", fault, strings.Join(names, ", ")), nil
+	return fmt.Sprintf("%v; apt-get -f install mended it", fault), nil
 }
 
 // undoWords are apt-get's verb and words for an undo.
