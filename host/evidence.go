@@ -147,3 +147,16 @@ func checkPaths[V any](add func(string, ...any), section string, m map[string]V)
 		}
 	}
 }
+
+// Save writes the evidence to an absolute path, readable by its owner only: even redacted it tells
+// how a host is set up.
+func (e *Evidence) Save(w Writer, path string) error {
+	data, err := e.Marshal()
+	if err != nil {
+		return err
+	}
+	if err := w.WriteFile(path, data, 0o600); err != nil {
+		return fmt.Errorf("cannot save evidence %s: %w", path, inner(err))
+	}
+	return nil
+}

@@ -240,3 +240,18 @@ func TestRecorderCutsLongFiles(t *testing.T) {
 		t.Errorf("recorded at %s", got)
 	}
 }
+
+func TestSavedEvidenceIsPrivate(t *testing.T) {
+	p := filepath.Join(t.TempDir(), "host.yaml")
+	must(t, os.WriteFile(p, nil, 0o644))
+	live := host.NewLive()
+	e, err := host.NewRecorder(live).Evidence(host.RecordOptions{})
+	must(t, err)
+	must(t, e.Save(live, p))
+	if info, err := live.Stat(p); err != nil || info.Mode != 0o600 || info.Size == 0 {
+		t.Errorf("got %+v, %v", info, err)
+	}
+	if err := e.Save(live, p+"/x"); !errors.Is(err, syscall.ENOTDIR) {
+		t.Errorf("saving below a file gives %v", err)
+	}
+}

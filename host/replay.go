@@ -101,7 +101,8 @@ func (r *Replay) Readlink(p string) (string, error) {
 
 // Stat tells what is known of a file behind links. Of a name that only a listing shows, the type
 // is not told: its mode is fs.ModeIrregular and its size -1. A file of which only the text is known
-// has no permission bits, and a size of -1 if it was cut; a directory has size -1.
+// has no permission bits, and a size of -1 if it was cut; a directory has size -1. UID and GID of a
+// node that was typed by hand are not told: its Owner and Group are, and UID is right for "root".
 func (r *Replay) Stat(p string) (FileInfo, error) {
 	return lookup(r, "stat", p, true, func(p string) (FileInfo, error) { return r.stat(p, true) })
 }

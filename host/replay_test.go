@@ -24,6 +24,7 @@ files:
   /etc/os-release: |
     ID=ubuntu
   /etc/empty: ""
+  /sys/file: a
   /sys/bus/pci/devices/0000:01:00.0/vendor: "0x15b3\n"
 links:
   /sys/class/net/eth0/device: ../../../bus/pci/devices/0000:01:00.0
@@ -46,6 +47,7 @@ commands:
   ls /gone/dir: {stderr: "ls: cannot access '/gone/dir': No such file or directory\n", exit: 2}
   ls -d /secret/dir: {stderr: "ls: cannot access '/secret/dir': Permission denied\n", exit: 2}
   readlink /sys/driver: {exit: 1}
+  readlink /sys/file: {exit: 1}
   test -e /flag: {exit: 1}
   ls /sys/class/net: {stdout: "eth0  lo\n"}
   ls -l /dev/mst: {stdout: "total 0\ncrw------- 1 root root 231, 5 Jan  1 10:00 mt4119\nlrwxrwxrwx 1 root root 6 Jan  1 10:00 link -> mt4119\n"}
@@ -145,8 +147,14 @@ func TestReplayStat(t *testing.T) {
 	if target, err := r.Readlink("/dev/mst/link"); err != nil || target != "mt4119" {
 		t.Errorf("readlink gives %q, %v", target, err)
 	}
-	if _, err := r.Readlink("/etc/os-release"); !errors.Is(err, syscall.EINVAL) {
-		t.Errorf("readlink of a file gives %v", err)
+	for p, want := range map[string]error{
+		"/dev/mst/mt4119": syscall.EINVAL, "/sys/file": syscall.EINVAL,
+		// They may have been read through a link.
+		"/etc/os-release": host.ErrUnknown, "/etc": host.ErrUnknown, "/sys/class/infiniband": host.ErrUnknown,
+	} {
+		if target, err := r.Readlink(p); !errors.Is(err, want) {
+			t.Errorf("readlink of %s gives %q, %v; want %v", p, target, err, want)
+		}
 	}
 	if _, err := r.Readlink("/sys/driver"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("readlink of a missing link gives %v", err)

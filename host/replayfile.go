@@ -59,8 +59,18 @@ func (r *Replay) readlink(p string) (string, error) {
 		if err := refusal(answer); err != nil {
 			return "", err
 		}
+		if answer.Stderr == "" && r.shown(p) {
+			return "", syscall.EINVAL // readlink prints nothing about what is there and is no link
+		}
 	}
-	if info, err := r.stat(p, false); err == nil && info.Mode&(fs.ModeIrregular|fs.ModeSymlink) == 0 {
+	// Only who looked at the path itself knows that it is no link: a file or directory that stands
+	// in the evidence may have been read through one.
+	if answer, ok := r.evidence.Commands[lstatKey(p)]; ok {
+		if info, ok := parseStatLine(answer.Stdout); ok && info.Mode&fs.ModeSymlink == 0 {
+			return "", syscall.EINVAL
+		}
+	}
+	if entry, ok := r.stats[p]; ok && entry.info.Mode&fs.ModeSymlink == 0 {
 		return "", syscall.EINVAL
 	}
 	return "", r.refusedOr(p, errElsewhere)

@@ -286,6 +286,60 @@ func TestMissingModulesAreInNoFile(t *testing.T) {
 	}
 }
 
+func TestBlacklistedOptionalModules(t *testing.T) {
+	keptOut := func(f *facts.Facts) {
+		f.Modules.Blacklisted = facts.Is(map[string]string{"ib_ipoib": "/etc/modprobe.d/local.conf:1"}, "/etc/modprobe.d")
+	}
+	p := makePlan(t, bookworm(keptOut), "inbox", plan.Request{})
+	if p.Verdict != plan.Install || strings.Contains(step(t, p, "modules-load").Changes.Files[0].Content, "ib_ipoib") ||
+		strings.Contains(step(t, p, "load-modules").Summary, "ib_ipoib") {
+		t.Errorf("%s: the administrator's wish is not honoured", p.Summary)
+	}
+}
+
+// What is loaded says nothing about a kernel that does not run.
+func TestLoadedModulesOfAnotherKernel(t *testing.T) {
+	loaded := func(f *facts.Facts) {
+		f.Modules.Loaded = facts.Is([]facts.LoadedModule{{Name: "rdma_rxe"}}, "/proc/modules")
+		f.Kernel.Config.Value["RDMA_RXE"] = "n"
+	}
+	if p := makePlan(t, bookworm(loaded), "soft", plan.Request{}); p.Verdict != plan.Install {
+		t.Errorf("running: %s", p.Summary)
+	}
+	p := makePlan(t, bookworm(loaded, func(f *facts.Facts) { f.Kernel.Running = false }), "soft", plan.Request{})
+	if !slices.Equal(codes(p.Reasons), []string{"module-missing"}) {
+		t.Errorf("not running: %s", p.Summary)
+	}
+}
+
+// No repository had the package in the first run, and a second must end all the same.
+func TestOptionalPackageIsNoReasonForARun(t *testing.T) {
+	p := profile(t, "inbox")
+	p.Packages = map[string][]profiles.Package{"debian": {
+		{Name: "rdma-core", Why: "rules"},
+		{Name: "ibacm", Why: "address cache", Optional: true},
+		{Name: "librdmacm1t64", Why: "library", Releases: []string{"debian 13"}},
+	}}
+	first, err := plan.Make(bookworm(), p, plan.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []plan.PackageChange{
+		{Name: "rdma-core", Action: "install", Why: "rules"},
+		{Name: "ibacm", Action: "install", Why: "address cache", Optional: true},
+	}
+	if diff := cmp.Diff(want, step(t, first, "packages").Changes.Packages); diff != "" {
+		t.Error(diff)
+	}
+	second, err := plan.Make(bookworm(installed(facts.Package{Name: "rdma-core", Status: "install ok installed"})), p, plan.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.Contains(stepIDs(second), "packages") {
+		t.Errorf("steps %v", stepIDs(second))
+	}
+}
+
 func TestSystemThatDoesNotRun(t *testing.T) {
 	for name, f := range map[string]facts.Facts{
 		"root":         bookworm(func(f *facts.Facts) { f.Origin = "root" }),
@@ -426,6 +480,7 @@ func TestFilesOfAnotherProfileAreNamed(t *testing.T) {
 	if !slices.Contains(codes(p.Warnings), "other-profile-files") {
 		t.Errorf("warnings %v", codes(p.Warnings))
 	}
+	f.Managed.Value["/etc/systemd/system/rdmactl-finish.service"] = "00" // of the tool itself, of no profile
 	twin := makePlan(t, f, "soft", plan.Request{})
 	if slices.Contains(codes(twin.Warnings), "other-profile-files") {
 		t.Errorf("warnings %v", codes(twin.Warnings))

@@ -38,9 +38,6 @@ func CheckGroup(text string) error {
 
 // CheckUnit says why text cannot be the name of a service unit.
 func CheckUnit(text string) error {
-	if strings.Contains(text, "..") {
-		return fmt.Errorf("%q is not a unit name", text)
-	}
 	return matches(unitName, text, "a unit name", "letters, digits, : _ . @ -, with .service and without a path")
 }
 

@@ -162,7 +162,7 @@ func TestEveryCodeHasARemedy(t *testing.T) {
 		CodeWorkerFailed, CodeSysfsUnreadable,
 	} {
 		f := c.facts()
-		if f.remedy == "" || f.layer == "" || f.status == Pass || f.status == "" {
+		if c.remedy() == "" || f.layer == "" || f.status == Pass || f.status == "" {
 			t.Errorf("%s: %+v", c, f)
 		}
 		if c != CodeWorkerFailed && c != CodeTimeLimit && f.layer == LayerWorker {

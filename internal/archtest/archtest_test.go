@@ -27,7 +27,7 @@ type source struct {
 type unit struct {
 	dir      string
 	files    []*ast.File
-	assembly string   // text of its .s files
+	assembly string // text of its .s files
 }
 
 // pure are the packages, with those below them, that do no input or output, themselves or through

@@ -327,6 +327,10 @@ func TestNetdevChoice(t *testing.T) {
 			Netdevs: two, RDMA: facts.Is([]facts.RDMADevice{soft("rxe0", "ens3")}, ""),
 			Access: facts.Access{DefaultRouteNetdev: facts.Is("ens4", "")},
 		}, "auto", "", "ens3"},
+		{"not where something else of the name is", facts.Facts{
+			Netdevs: two, RDMA: facts.Is([]facts.RDMADevice{{Name: "rxe0", Driver: facts.Is("siw", ""), Parent: facts.Is("ens3", "")}}, ""),
+			Access: facts.Access{DefaultRouteNetdev: facts.Is("ens4", "")},
+		}, "auto", "", "ens4"},
 		{"the only one up", facts.Facts{Netdevs: facts.Is([]facts.Netdev{ethernet("ens4", "down"), ethernet("ens3", "unknown")}, "")}, "auto", "", "ens3"},
 		{"nothing told", facts.Facts{}, "auto", "", ""},
 		{"a bad name in the facts", facts.Facts{Netdevs: facts.Is([]facts.Netdev{ethernet("a\nb", "up")}, "")}, "auto", "", ""},
@@ -373,6 +377,7 @@ func TestStackVersions(t *testing.T) {
 		{Name: "libibverbs1:amd64", Version: "44.0-2", Status: "install ok installed", Origin: "inbox"},
 		{Name: "rdma-core", Version: "44.0-3", Status: "install ok installed", Origin: "inbox"},
 		{Name: "doca-ofed", Version: "3.0", Status: "deinstall ok config-files", Origin: "doca-ofed"},
+		{Name: "ofed-scripts", Version: "4.17", Status: "unknown ok not-installed", Origin: "ofed"},
 	}, "")}}}
 	want := map[string]string{"mlnx-ofed": "24.10", "inbox": "44.0-3"}
 	if diff := cmp.Diff(want, StackVersions(in)); diff != "" {

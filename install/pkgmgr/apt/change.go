@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"sort"
 	"strings"
 
@@ -23,10 +24,10 @@ func env() []string {
 	}
 }
 
-// unattended are the options of every real transaction. DPkg::Lock::Timeout (seconds) is known from
-// apt 1.9.11 on and ignored before.
+// unattended are the options of every real transaction, update too. DPkg::Lock::Timeout (seconds) is
+// known from apt 1.9.11 on and ignored before.
 func unattended() []string {
-	return append(safety(),
+	return []string{
 		"-q", "-y",
 		"-o", "DPkg::Lock::Timeout=120",
 		"-o", "Dpkg::Use-Pty=0",
@@ -36,7 +37,7 @@ func unattended() []string {
 		"-o", "Acquire::AllowInsecureRepositories=false",
 		"-o", "Acquire::AllowWeakRepositories=false",
 		"-o", "Acquire::AllowDowngradeToInsecureRepositories=false",
-	)
+	}
 }
 
 // run executes a changing command that has to end with 0.
@@ -52,25 +53,25 @@ func (m *Manager) run(ctx context.Context, argv ...string) (host.Result, error) 
 }
 
 func aptGet(verb string, options ...string) []string {
-	return append(append([]string{"apt-get", verb}, unattended()...), options...)
+	return slices.Concat([]string{"apt-get", verb}, safety(), unattended(), options)
 }
 
 // Refresh runs apt-get update. Error-Mode=any is known from apt 2.2 (Debian 11) on and makes it end
 // with 100 on any fault; what it says is read all the same.
 func (m *Manager) Refresh(ctx context.Context) ([]string, error) {
-	argv := aptGet("update", "-o", "APT::Update::Error-Mode=any")
+	argv := slices.Concat([]string{"apt-get", "update", "-o", "APT::Update::Error-Mode=any"}, unattended())
 	res, err := m.Writer.Run(ctx, host.Command{Argv: argv, Env: env()})
 	if err != nil {
 		return nil, fmt.Errorf("cannot run apt-get: %w", err)
 	}
-	bad, failed := sortMessages(res.Stdout + "\n" + res.Stderr)
+	bad, failed, other := sortMessages(res.Stdout + "\n" + res.Stderr)
 	if len(bad) > 0 {
 		if len(bad) > 5 {
 			bad = bad[:5]
 		}
 		return nil, &pkgmgr.SignatureError{Lines: bad}
 	}
-	if res.Exit != 0 && len(failed) == 0 {
+	if res.Exit != 0 && (len(failed) == 0 || len(other) > 0) {
 		return nil, failure(res)
 	}
 	return failed, nil
@@ -117,7 +118,7 @@ func (m *Manager) Apply(ctx context.Context, req pkgmgr.Request) error {
 // are, from a file: repository; it never copies those to its archives, and with --no-download it ends
 // with "Pathname to install is not absolute" (apt 2.6).
 func (m *Manager) staged(ctx context.Context, names []string) (local bool, err error) {
-	out, err := m.ask(ctx, append(append([]string{"apt-get", "--print-uris", "-y", "install"}, safety()...), names...)...)
+	out, err := m.ask(ctx, slices.Concat([]string{"apt-get", "--print-uris", "-y", "install"}, safety(), names)...)
 	if err != nil {
 		return false, err
 	}
@@ -223,7 +224,7 @@ func (m *Manager) Repair(ctx context.Context) (string, error) {
 
 // undoWords are apt-get's verb and words for an undo.
 func undoWords(u pkgmgr.Undo) (verb string, options []string, err error) {
-	for _, n := range append(append([]string{}, u.Purge...), u.Remove...) {
+	for _, n := range slices.Concat(u.Purge, u.Remove) {
 		if err := checkName(n); err != nil {
 			return "", nil, err
 		}
@@ -233,13 +234,13 @@ func undoWords(u pkgmgr.Undo) (verb string, options []string, err error) {
 		if len(u.Remove) > 0 {
 			verb = "remove"
 		}
-		return verb, append(append([]string{}, u.Purge...), u.Remove...), nil
+		return verb, slices.Concat(u.Purge, u.Remove), nil
 	}
 	options = []string{"--allow-downgrades"}
 	for _, b := range u.Back {
 		options = append(options, b.File)
 	}
-	for _, n := range append(append([]string{}, u.Purge...), u.Remove...) {
+	for _, n := range slices.Concat(u.Purge, u.Remove) {
 		options = append(options, n+"-")
 	}
 	return "install", options, nil
@@ -254,7 +255,7 @@ func (m *Manager) SolveUndo(ctx context.Context, u pkgmgr.Undo) ([]plan.Resolved
 	if err != nil {
 		return nil, err
 	}
-	out, err := m.ask(ctx, append(append([]string{"apt-get", "-s", verb}, safety()...), options...)...)
+	out, err := m.ask(ctx, slices.Concat([]string{"apt-get", "-s", verb}, safety(), options)...)
 	if err != nil {
 		return nil, err
 	}

@@ -7,8 +7,8 @@ import (
 
 // sortMessages reads what `apt-get update` said. apt ends with 0 on a bad signature when it has older
 // lists, so the words count: bad are about signatures and checksums, failed about repositories that
-// could not be read. apt 3.0 writes Warning: and Error: where earlier ones write W: and E:.
-func sortMessages(out string) (bad, failed []string) {
+// could not be read, other are errors of any other kind. apt 3.0 writes Warning: and Error: where earlier ones write W: and E:.
+func sortMessages(out string) (bad, failed, other []string) {
 	for line := range strings.Lines(out) {
 		line = withoutCredentials(strings.TrimSpace(line))
 		label, _, ok := strings.Cut(line, ":")
@@ -24,12 +24,13 @@ func sortMessages(out string) (bad, failed []string) {
 		case harmless().MatchString(line):
 		case badSignature().MatchString(line):
 			bad = append(bad, line)
-		case label != "W" && label != "Warning", strings.Contains(line, "Failed to fetch"),
-			strings.Contains(line, "failed to download"):
+		case label == "Err", strings.Contains(line, "Failed to fetch"), strings.Contains(line, "failed to download"):
 			failed = append(failed, line)
+		case label == "E", label == "Error":
+			other = append(other, line)
 		}
 	}
-	return bad, failed
+	return bad, failed, other
 }
 
 func badSignature() *regexp.Regexp {
