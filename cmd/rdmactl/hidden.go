@@ -18,7 +18,7 @@ import (
 const (
 	verbsWorker   = "verbs-worker"   // loads libibverbs; a crashing provider takes down only it
 	installWorker = "install-worker" // carries a run on when the terminal is lost
-	imageExec     = "image-exec"     // runs a command inside an image (--root)
+	imageExec     = host.ImageExecCommand
 )
 
 // runHidden enters a hidden command, if args name one.

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -61,19 +62,19 @@ func (s *Solver) ask(ctx context.Context, argv ...string) (string, error) {
 	return res.Stdout, nil
 }
 
+// failure is the error of a command that ended with another code than 0.
 func failure(res host.Result) error {
-	verb := ""
-	for i, a := range res.Argv {
-		if i > 0 && !strings.HasPrefix(a, "-") && (i < 2 || res.Argv[i-1] != "-o") {
-			verb = " " + a
-			break
+	words := res.Argv
+	if i := slices.Index(words, "apt-get"); i > 0 {
+		words = words[i:] // env -C DIR apt-get download
+	}
+	name := []string{}
+	for i, w := range words {
+		if len(name) < 2 && !strings.HasPrefix(w, "-") && (i == 0 || words[i-1] != "-o") {
+			name = append(name, w)
 		}
 	}
-	name := ""
-	if len(res.Argv) > 0 {
-		name = res.Argv[0]
-	}
-	return &pkgmgr.CommandError{Command: name + verb, Exit: res.Exit, Lines: errorLines(res.Stderr, res.Stdout)}
+	return &pkgmgr.CommandError{Command: strings.Join(name, " "), Exit: res.Exit, Lines: errorLines(res.Stderr, res.Stdout)}
 }
 
 // Installed reads the package database.
@@ -177,7 +178,7 @@ func (s *Solver) Solve(ctx context.Context, req pkgmgr.Request) (plan.Solution, 
 	if err != nil {
 		return sol, err
 	}
-	out, err := s.ask(ctx, append(append([]string{"apt-get", "-s", "install"}, safety()...), names...)...)
+	out, err := s.ask(ctx, slices.Concat([]string{"apt-get", "-s", "install"}, safety(), names)...)
 	if err != nil {
 		return sol, err
 	}
@@ -191,7 +192,7 @@ func (s *Solver) Solve(ctx context.Context, req pkgmgr.Request) (plan.Solution, 
 	sol.Actions = actions
 	sol.DownloadBytes, sol.InstalledBytes = -1, -1
 	// Sizes are an estimate for a person and the space check; without them the run goes on.
-	argv := append(append([]string{"apt-get", "--print-uris", "-y", "install"}, safety()...), names...)
+	argv := slices.Concat([]string{"apt-get", "--print-uris", "-y", "install"}, safety(), names)
 	if res, err := s.Host.Query(ctx, argv...); err == nil && res.Exit == 0 {
 		sol.DownloadBytes, sol.InstalledBytes = parseSizes(res.Stdout)
 	}

@@ -305,11 +305,11 @@ func TestRealUpgradeAndBack(t *testing.T) {
 	if _, err := m.Refresh(ctx); err != nil {
 		t.Fatal(err)
 	}
-	old, err := m.Keep(ctx, []pkgmgr.Package{{Name: "alpha", Arch: "all", Version: "1.0"}}, "/var/lib/kept")
+	old, err := m.Keep(ctx, []pkgmgr.Package{{Name: "alpha", Arch: "all", Version: "1.0"}}, r.dir+"/var/lib/kept")
 	if err != nil || len(old) != 1 {
 		t.Fatalf("keep: %v, %v", old, err)
 	}
-	if _, err := m.Keep(ctx, []pkgmgr.Package{{Name: "alpha", Arch: "all", Version: "0.5"}}, "/var/lib/kept"); err == nil {
+	if _, err := m.Keep(ctx, []pkgmgr.Package{{Name: "alpha", Arch: "all", Version: "0.5"}}, r.dir+"/var/lib/kept"); err == nil {
 		t.Error("a version that no repository has was kept")
 	}
 	sol, err := m.Solve(ctx, request("alpha=2.0"))

@@ -42,7 +42,16 @@ func newAptRoot(t *testing.T) *aptRoot {
 			t.Skipf("needs %s", p)
 		}
 	}
-	base := t.TempDir()
+	// Not t.TempDir: a comma in its name is more than sources.list can take.
+	base, err := os.MkdirTemp("", "rdmactl-apt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(base); err != nil {
+			t.Error(err)
+		}
+	})
 	r := &aptRoot{t: t, dir: base + "/root", repo: base + "/repo", free: 10 << 20, gpg: []string{"GNUPGHOME=" + base + "/gpg"}}
 	for _, d := range []string{
 		r.repo, base + "/gpg", r.dir + "/var/lib/dpkg/updates", r.dir + "/var/lib/dpkg/info", r.dir + "/var/lib/dpkg/triggers",
