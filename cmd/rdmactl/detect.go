@@ -62,7 +62,7 @@ func runDetect(ctx context.Context, opts detectOptions, g *globalOptions) error 
 	for _, s := range sources {
 		answers = append(answers, answer{
 			host: s.hostName(), value: s.facts,
-			table: func(w io.Writer) { detect.Render(w, s.facts, g.color()) },
+			table: func(w io.Writer) error { return detect.Render(w, s.facts, g.color()) },
 		})
 	}
 	if err := g.print(answers, opts.several(sources)); err != nil {
@@ -99,7 +99,7 @@ func runDetectSave(ctx context.Context, opts detectOptions, g *globalOptions) er
 	}
 	if opts.save != "-" {
 		fmt.Fprintf(g.err, "evidence of this host is in %s (%d bytes)\n", opts.save, len(data))
-		return g.print([]answer{{value: f, table: func(w io.Writer) { detect.Render(w, f, g.color()) }}}, false)
+		return g.print([]answer{{value: f, table: func(w io.Writer) error { return detect.Render(w, f, g.color()) }}}, false)
 	}
 	return nil
 }

@@ -39,12 +39,13 @@ func runExplain(args []string, g *globalOptions) error {
 		Schema string       `json:"schema"`
 		Codes  []facts.Code `json:"codes"`
 	}{"rdmactl.codes/v1", codes}
-	return g.print([]answer{{value: value, table: func(w io.Writer) {
+	return g.print([]answer{{value: value, table: func(w io.Writer) error {
 		for i, c := range codes {
 			if i > 0 {
 				fmt.Fprintln(w)
 			}
 			fmt.Fprintf(w, "%s\n  means: %s\n  to do: %s\n", c.Code, c.Summary, c.Remedy)
 		}
+		return nil
 	}}}, false)
 }

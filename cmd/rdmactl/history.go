@@ -69,7 +69,7 @@ func runHistory(ctx context.Context, opts historyOptions, args []string, g *glob
 	if value.Runs == nil {
 		value.Runs = []install.RunInfo{}
 	}
-	return g.print([]answer{{value: value, table: func(w io.Writer) { renderHistory(w, runs) }}}, false)
+	return g.print([]answer{{value: value, table: func(w io.Writer) error { return renderHistory(w, runs) }}}, false)
 }
 
 func only(runs []install.RunInfo, id string) []install.RunInfo {
@@ -81,10 +81,10 @@ func only(runs []install.RunInfo, id string) []install.RunInfo {
 	return nil
 }
 
-func renderHistory(w io.Writer, runs []install.RunInfo) {
+func renderHistory(w io.Writer, runs []install.RunInfo) error {
 	if len(runs) == 0 {
-		fmt.Fprintln(w, "no runs on this host")
-		return
+		_, err := fmt.Fprintln(w, "no runs on this host")
+		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "RUN\tSTATE\tSTARTED\tSTEPS\tWHAT")
@@ -94,5 +94,5 @@ func renderHistory(w io.Writer, runs []install.RunInfo) {
 			fmt.Fprintf(t, "\t\t\t\t%s\n", r.Note)
 		}
 	}
-	_ = t.Flush() // errors of w show at the next write of the process
+	return t.Flush()
 }

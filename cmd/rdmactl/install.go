@@ -104,14 +104,18 @@ func runInstall(ctx context.Context, opts installOptions, g *globalOptions) erro
 		if g.format() != "table" {
 			out = g.err
 		}
-		plan.Render(out, p, g.color())
+		if err := plan.Render(out, p, g.color()); err != nil {
+			return fmt.Errorf("cannot print: %w", err)
+		}
 		report, err := install.DryRun(ctx, newEnv(host.NewDryRun(host.NewLive())), p, out)
 		if g.format() == "table" {
 			return err
 		}
 		return g.finish(report, err)
 	case p.Verdict == plan.Install:
-		plan.Render(g.err, p, g.color())
+		if err := plan.Render(g.err, p, g.color()); err != nil {
+			return fmt.Errorf("cannot print: %w", err)
+		}
 		if err := confirm(g, opts.yes, "Install this?"); err != nil {
 			return err
 		}
@@ -166,21 +170,24 @@ func jsonPosition(data []byte, err error) string {
 
 // refuse shows a refused plan: for a person on stderr, as data a run report with the reasons.
 func (g *globalOptions) refuse(p plan.Plan) error {
+	kind := plan.Fault(p).Kind
 	if g.format() == "table" {
-		plan.Render(g.err, p, g.color())
-		return exitError{fault.Refused}
+		if err := plan.Render(g.err, p, g.color()); err != nil {
+			return fmt.Errorf("cannot print: %w", err)
+		}
+		return exitError{kind}
 	}
 	report := install.RunReport{Schema: "rdmactl.run/v1", Verdict: "refused", Steps: []install.StepReport{}, Warnings: p.Reasons}
 	if err := g.print([]answer{{value: report}}, false); err != nil {
 		return err
 	}
-	return exitError{fault.Refused}
+	return exitError{kind}
 }
 
 // finish prints the report of a run and passes its fault on.
 func (g *globalOptions) finish(report install.RunReport, err error) error {
 	if report.Schema != "" {
-		if pErr := g.print([]answer{{value: report, table: func(w io.Writer) { renderRun(w, report) }}}, false); pErr != nil {
+		if pErr := g.print([]answer{{value: report, table: func(w io.Writer) error { renderRun(w, report); return nil }}}, false); pErr != nil {
 			return errors.Join(err, pErr)
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -119,7 +120,8 @@ func runPlan(ctx context.Context, opts planOptions, g *globalOptions) error {
 		return fault.New(fault.Usage, "usage", "give one host", "cannot write %s: the answer is about several hosts", opts.out)
 	}
 	var answers []answer
-	var refused, changes bool
+	var refused *fault.Error
+	var changes bool
 	for _, s := range sources {
 		p, err := opts.make(s, opts.kernel)
 		if err != nil {
@@ -136,11 +138,11 @@ func runPlan(ctx context.Context, opts planOptions, g *globalOptions) error {
 			p.Solver = &solution
 			p.Warnings = append(p.Warnings, left...)
 		}
-		refused = refused || p.Verdict == plan.Refuse
+		refused = cmp.Or(refused, plan.Fault(p))
 		changes = changes || p.Verdict == plan.Install
 		answers = append(answers, answer{
 			host: s.hostName(), value: p,
-			table: func(w io.Writer) { plan.Render(w, p, g.color()) },
+			table: func(w io.Writer) error { return plan.Render(w, p, g.color()) },
 		})
 	}
 	if err := g.print(answers, several); err != nil {
@@ -160,8 +162,8 @@ func runPlan(ctx context.Context, opts planOptions, g *globalOptions) error {
 		return faulty
 	case several: // every host got its answer
 		return nil
-	case refused:
-		return exitError{fault.Refused}
+	case refused != nil:
+		return exitError{refused.Kind}
 	case changes && opts.detailed:
 		return exitError{fault.Changes}
 	}

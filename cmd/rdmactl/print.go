@@ -13,7 +13,7 @@ import (
 type answer struct {
 	host  string
 	value any
-	table func(w io.Writer)
+	table func(w io.Writer) error
 }
 
 // print writes the answers: one as a document, several as one compact JSON object a line with the
@@ -39,7 +39,9 @@ func (g *globalOptions) print(answers []answer, several bool) error {
 				}
 				fmt.Fprintf(g.out, "== %s\n", a.host)
 			}
-			a.table(g.out)
+			if err := a.table(g.out); err != nil {
+				return fmt.Errorf("cannot print: %w", err)
+			}
 		}
 	}
 	return nil

@@ -56,12 +56,12 @@ func runProfilesList(g *globalOptions) error {
 		Schema   string             `json:"schema"`
 		Profiles []profiles.Profile `json:"profiles"`
 	}{"rdmactl.profiles/v1", list}
-	return g.print([]answer{{value: value, table: func(w io.Writer) {
+	return g.print([]answer{{value: value, table: func(w io.Writer) error {
 		t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 		for _, p := range list {
 			fmt.Fprintf(t, "%s\t%s\n", p.Name, p.Summary)
 		}
-		_ = t.Flush() // errors of w show at the next write of the process
+		return t.Flush()
 	}}}, false)
 }
 

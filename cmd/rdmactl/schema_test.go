@@ -168,7 +168,7 @@ func enums() map[reflect.Type][]string {
 		reflect.TypeFor[plan.Verdict](): {
 			"install", "nothing-to-do", "refuse", "chosen", "possible", "refused",
 		},
-		reflect.TypeFor[plan.Kind]():     {"packages", "files", "modules", "udev", "services", "verify"},
+		reflect.TypeFor[plan.Kind]():    {"packages", "files", "modules", "udev", "services", "verify"},
 		reflect.TypeFor[verbs.Status](): {"pass", "warn", "fail", "not-testable"},
 	}
 }

@@ -67,7 +67,7 @@ func runVerify(ctx context.Context, opts verifyOptions, g *globalOptions) error 
 		}
 		return err
 	}
-	if err := g.print([]answer{{value: report, table: func(w io.Writer) { verbs.Render(w, report, g.color()) }}}, false); err != nil {
+	if err := g.print([]answer{{value: report, table: func(w io.Writer) error { verbs.Render(w, report, g.color()); return nil }}}, false); err != nil {
 		return err
 	}
 	switch report.Verdict {

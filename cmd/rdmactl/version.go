@@ -32,14 +32,15 @@ func newVersionCmd(g *globalOptions) *cobra.Command {
 		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			info := readBuildInfo()
-			return g.print([]answer{{value: info, table: func(w io.Writer) {
+			return g.print([]answer{{value: info, table: func(w io.Writer) error {
 				commit := info.Commit
 				if commit == "" {
 					commit = "unknown commit"
 				} else if info.Modified {
 					commit += " (modified)"
 				}
-				fmt.Fprintf(w, "rdmactl %s, %s, %s, %s\n", info.Version, commit, info.Go, info.Platform)
+				_, err := fmt.Fprintf(w, "rdmactl %s, %s, %s, %s\n", info.Version, commit, info.Go, info.Platform)
+				return err
 			}}}, false)
 		},
 	}
