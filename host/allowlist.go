@@ -80,6 +80,12 @@ func formsOf(program string) []form {
 		return []form{{flags: "-p -N -X", need: "-p"}}
 	case "apt-cache":
 		return []form{{operand: anyWord, first: "policy show showpkg depends rdepends madison search pkgnames", least: 1, letters: "n", flags: "--names-only --installed --no-all-versions"}}
+	case "apt-get":
+		// The solver and the addresses it would fetch from: neither changes anything nor needs root.
+		return []form{{
+			flags:   "-s --print-uris -y --no-install-recommends --no-allow-unauthenticated --no-auto-remove --allow-downgrades",
+			operand: anyWord, first: "install remove purge", need: "-s --print-uris", least: 1,
+		}}
 	case "apt-config":
 		return []form{{operand: anyWord, first: "dump", least: 1, flags: "--no-empty"}}
 	case "apt-mark":

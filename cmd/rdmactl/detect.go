@@ -86,7 +86,12 @@ func runDetectSave(ctx context.Context, opts detectOptions, g *globalOptions) er
 	}
 	recorder := host.NewRecorder(reader)
 	f := detect.Host(ctx, recorder)
-	evidence, err := recorder.Evidence(host.RecordOptions{NoRedact: opts.noRedact, RecordedAt: time.Now().UTC()})
+	// The day of the evidence is the one that the facts were given, so that the answers agree.
+	at, err := time.Parse(time.RFC3339, f.RecordedAt.Value)
+	if err != nil {
+		return fmt.Errorf("cannot save evidence: the clock of the host is not told: %w", err)
+	}
+	evidence, err := recorder.Evidence(host.RecordOptions{NoRedact: opts.noRedact, RecordedAt: at})
 	if err != nil {
 		return fmt.Errorf("cannot save evidence: %w", err)
 	}
