@@ -141,10 +141,13 @@ func (l goLoop) watch(from, to *endpoint, at int, stamp byte) error {
 		if _, err := from.poll(); err != nil {
 			return err
 		}
-		switch now := time.Now(); {
-		case since.IsZero():
+		now := time.Now()
+		if since.IsZero() {
 			since = now
-		case now.Sub(since) > l.p.patience:
+		}
+		waited := now.Sub(since)
+		giveWay(waited)
+		if waited > l.p.patience {
 			return &timeoutError{what: "the data of RDMA WRITE from side " + from.name, after: l.p.patience}
 		}
 	}

@@ -145,9 +145,11 @@ func (p *pair) await(e *endpoint, counter *int, target int, what string) error {
 		if since.IsZero() {
 			since = now
 		}
+		waited := now.Sub(since)
+		giveWay(waited)
 		// What keeps a receive from completing is told to the side that sends.
 		const slow = 10 * time.Millisecond
-		if waited := now.Sub(since); waited > slow {
+		if waited > slow {
 			if _, err := p.other(e).poll(); err != nil {
 				return err
 			}
