@@ -47,7 +47,7 @@ func (p probe) hardware() hardware {
 	case err != nil:
 		hw.pci = facts.Failed[[]facts.PCIDevice](pciDir, err)
 	default:
-		hw.pci = list(devices, pciDir)
+		hw.pci = functions(devices, pciDir)
 	}
 	if !hw.pci.IsKnown() {
 		return hw
@@ -62,6 +62,15 @@ func (p probe) hardware() hardware {
 	identify(hw.pci.Value, table)
 	byFirmware(hw.pci.Value, hw.rdma.Or(nil), table)
 	return hw
+}
+
+// functions makes a field of a listing. One without network functions is known to be empty; absent
+// is the bus itself.
+func functions(devices []facts.PCIDevice, source string) facts.Field[[]facts.PCIDevice] {
+	if devices == nil {
+		devices = []facts.PCIDevice{}
+	}
+	return facts.Is(devices, source)
 }
 
 // attrsOfListed looks at sysfs files of functions that only lspci listed: evidence may hold single

@@ -32,31 +32,30 @@ func (p probe) pciFromLspci(table *pciid.Table) facts.Field[[]facts.PCIDevice] {
 		if err != nil {
 			return field[[]facts.PCIDevice](nil, "lspci -nn -vv", err)
 		}
-		return list(parseLspci(text, "lspci -nn -vv", table), "lspci -nn -vv")
+		return functions(parseLspci(text, "lspci -nn -vv", table), "lspci -nn -vv")
 	}
 	var devices []facts.PCIDevice
-	source, filtered := "", true
+	source := ""
 	for _, line := range lines {
 		text, _ := p.firstTold(line)
 		if text == "" {
-			// An empty answer of lspci itself is a host without PCI devices.
-			if res, err := p.r.Query(p.ctx, strings.Fields(line)...); err != nil || res.Exit != 0 {
+			// An empty answer of lspci is a host without PCI devices, one of grep without such ones.
+			res, err := p.r.Query(p.ctx, strings.Fields(line)...)
+			empty := err == nil && (res.Exit == 0 || res.Exit == 1 && strings.Contains(line, "| grep") && res.Stderr == "")
+			if !empty {
 				continue
 			}
 		}
 		if source == "" {
 			source = line
 		}
-		filtered = filtered && strings.ContainsAny(line, ":|")
 		devices = mergePCI(devices, parseLspci(text, line, table))
 	}
 	switch {
 	case source == "":
 		return facts.Field[[]facts.PCIDevice]{Source: "lspci -nn"}
-	case len(devices) == 0 && filtered && !strings.Contains(source, "15b3") && !strings.Contains(strings.ToLower(source), "mell"):
-		return facts.Field[[]facts.PCIDevice]{Source: source}
 	}
-	return list(devices, source)
+	return functions(devices, source)
 }
 
 func mergePCI(devices, more []facts.PCIDevice) []facts.PCIDevice {

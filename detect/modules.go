@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/rdmactl/rdmactl/facts"
 	"github.com/rdmactl/rdmactl/host"
@@ -62,15 +63,21 @@ func isDriver(name string) bool {
 }
 
 func (p probe) modules(k facts.Kernel) facts.Modules {
-	m := facts.Modules{Loaded: p.loaded(), Blacklisted: p.blacklisted(), LoadAtBoot: p.loadAtBoot()}
+	m := facts.Modules{OnDisk: []facts.DiskModule{}, Loaded: p.loaded(), Blacklisted: p.blacklisted(), LoadAtBoot: p.loadAtBoot()}
 	release, ok := k.Release.Get()
 	if !ok {
 		return m
 	}
-	for _, s := range stackModules() {
-		read := described(s.name) || isDriver(s.name) && isLoaded(m.Loaded, s.name) || p.evidence()
-		m.OnDisk = append(m.OnDisk, p.diskModule(release, s, k.Config, read))
+	stack := stackModules()
+	m.OnDisk = make([]facts.DiskModule, len(stack))
+	var wg sync.WaitGroup // modules.dep is searched and files are unpacked: work for every core
+	for i, s := range stack {
+		wg.Go(func() {
+			read := described(s.name) || isDriver(s.name) && isLoaded(m.Loaded, s.name) || p.evidence()
+			m.OnDisk[i] = p.diskModule(release, s, k.Config, read)
+		})
 	}
+	wg.Wait()
 	return m
 }
 
@@ -115,6 +122,9 @@ func (p probe) loaded() facts.Field[[]facts.LoadedModule] {
 
 func (p probe) loadedModule(m kmod.Module) facts.LoadedModule {
 	out := facts.LoadedModule{Name: m.Name, Refs: m.Refs, UsedBy: m.UsedBy}
+	if out.UsedBy == nil {
+		out.UsedBy = []string{} // a list in JSON, never null
+	}
 	if !slices.ContainsFunc(stackModules(), func(s stackModule) bool { return s.name == m.Name }) {
 		return out
 	}

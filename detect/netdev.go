@@ -12,8 +12,6 @@ import (
 
 const netDir = "/sys/class/net"
 
-func parseAddr(s string) (netip.Addr, error) { return netip.ParseAddr(s) }
-
 // netdevs lists the interfaces from sysfs. Evidence may tell single files of one, or ip's text,
 // which is merged in later.
 func (p probe) netdevs() facts.Field[[]facts.Netdev] {

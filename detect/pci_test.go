@@ -65,8 +65,20 @@ func TestSeveralListings(t *testing.T) {
 		t.Errorf("got %+v", devices)
 	}
 	e.Commands = map[string]host.Answer{"lspci -nn": {}}
-	if f := detected(t, e); !f.PCI.IsAbsent() {
+	if f := detected(t, e); !f.PCI.IsKnown() || len(f.PCI.Value) != 0 {
 		t.Errorf("an empty listing gave %+v", f.PCI)
+	}
+	e.Commands = map[string]host.Answer{"lspci -nn | grep -i mellanox": {Exit: 1}}
+	if f := detected(t, e); !f.PCI.IsKnown() || len(f.PCI.Value) != 0 {
+		t.Errorf("an empty grep gave %+v", f.PCI)
+	}
+	e = &host.Evidence{Dirs: map[string][]string{"/sys/bus": {"virtio"}}}
+	if f := detected(t, e); !f.PCI.IsAbsent() {
+		t.Errorf("a kernel without PCI gave %+v", f.PCI)
+	}
+	e = &host.Evidence{Commands: map[string]host.Answer{"lspci -nn": {Exit: 1, Stderr: "pcilib: Cannot open /proc/bus/pci\n"}}}
+	if f := detected(t, e); !f.PCI.IsUnknown() {
+		t.Errorf("a failed lspci gave %+v", f.PCI)
 	}
 	e.Commands = map[string]host.Answer{"lspci -nn": {Exit: 127, Stderr: "bash: lspci: command not found\n"}}
 	if f := detected(t, e); !f.PCI.IsUnknown() {

@@ -18,14 +18,14 @@ func unitNames() []string {
 
 // services asks systemd for all units at once. Without systemd nothing is told.
 func (p probe) services() []facts.Service {
+	units := []facts.Service{}
 	if p.told.Kind == "root" {
-		return nil
+		return units
 	}
 	argv := append([]string{"systemctl", "show", "-p", "Id,LoadState,ActiveState,UnitFileState,LimitMEMLOCK"}, unitNames()...)
 	text, err := p.run(argv...)
-	var units []facts.Service
 	if err == nil {
-		units = parseSystemctlShow(text, "systemctl show")
+		units = append(units, parseSystemctlShow(text, "systemctl show")...)
 	}
 	if p.evidence() {
 		units = p.toldUnits(units)

@@ -15,7 +15,7 @@ func storedDirs() []string { return []string{"/var", "/usr", "/boot", "/tmp"} }
 // storage asks df for free space.
 func (p probe) storage() []facts.FileSystem {
 	if p.told.Kind == "root" {
-		return nil // it is asked when the root is written to
+		return []facts.FileSystem{} // it is asked when the root is written to
 	}
 	argv := append([]string{"df", "-P", "-B", "1"}, storedDirs()...)
 	res, err := p.r.Query(p.ctx, argv...)

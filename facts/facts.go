@@ -98,7 +98,8 @@ type Platform struct {
 
 // PCIDevice is one PCI function. Ids are four lower-case hex digits.
 type PCIDevice struct {
-	Address     string        `json:"address"` // domain:bus:device.function
+	// Address is domain:bus:device.function; empty where only an RDMA device told of its card.
+	Address     string        `json:"address"`
 	Vendor      string        `json:"vendor"`
 	Device      string        `json:"device"`
 	Subvendor   Field[string] `json:"subsystem_vendor"`

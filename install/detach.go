@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -39,8 +40,12 @@ func detach(env Env, j *journal.Run, do string) error {
 		argv := append([]string{
 			"systemd-run", "--unit=rdmactl-run-" + j.ID, "--collect", "--quiet", "--no-ask-password",
 			"--description=rdmactl run " + j.ID,
-			"-p", "KillMode=mixed", "-p", "TimeoutStopSec=30min", "-p", "StandardInput=null", "--", exe,
+			"-p", "KillMode=mixed", "-p", "TimeoutStopSec=30min", "-p", "StandardInput=null",
+			"-p", "EnvironmentFile=" + filepath.Join(j.Dir, envName), "--", exe,
 		}, args...)
+		if err := j.WriteFile(envName, proxyEnvironment(os.Environ())); err != nil {
+			return fmt.Errorf("cannot start the worker: %w", err)
+		}
 		res, rerr := env.Host.Run(ctx, host.Command{Argv: argv})
 		if rerr == nil && res.Exit == 0 {
 			return nil
@@ -53,6 +58,30 @@ func detach(env Env, j *journal.Run, do string) error {
 		return fmt.Errorf("cannot tell whether systemd runs: %w", err)
 	}
 	return ownSession(j, exe, args)
+}
+
+// envName is a file that hands the proxy settings of the front-end to a worker below systemd, which
+// does not inherit them. Not on a command line or in a unit's properties, since passwords may be in
+// them. It is removed with the copy of the program.
+const envName = "environment"
+
+// proxyEnvironment writes the proxy variables in the form of systemd's EnvironmentFile.
+func proxyEnvironment(environ []string) []byte {
+	var out strings.Builder
+	for _, e := range environ {
+		name, value, _ := strings.Cut(e, "=")
+		switch strings.ToLower(name) {
+		case "http_proxy", "https_proxy", "ftp_proxy", "no_proxy":
+		default:
+			continue
+		}
+		if strings.ContainsAny(value, "\n\r\x00") {
+			continue
+		}
+		value = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`").Replace(value)
+		fmt.Fprintf(&out, "%s=\"%s\"\n", name, value)
+	}
+	return []byte(out.String())
 }
 
 // begun says whether a worker has come up although its starter reported a failure.

@@ -28,6 +28,7 @@ func Exceptions() []Exception {
 		{"/etc/udev/hwdb.bin", "rebuilt by systemd-hwdb"},
 		{"/usr/lib/udev/hwdb.bin", "rebuilt by systemd-hwdb"},
 		{"/lib/udev/hwdb.bin", "rebuilt by systemd-hwdb"},
+		{"/etc/hosts", "netbase writes it where there is none"},
 		{"/etc/machine-id", "made at first boot"},
 		{"/etc/mtab", "kernel's mount table"},
 		{"/etc/resolv.conf", "written by the network's configuration"},

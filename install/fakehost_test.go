@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -251,6 +252,14 @@ func (h *fakeHost) Run(_ context.Context, cmd host.Command) (host.Result, error)
 		}
 		h.put("/run/units.json", string(data))
 	case "udevadm":
+	case "systemd-run":
+		i := slices.Index(cmd.Argv, "--")
+		worker := exec.Command(cmd.Argv[i+1], cmd.Argv[i+2:]...)
+		worker.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := worker.Start(); err != nil {
+			return res, err
+		}
+		go func() { _ = worker.Wait() }()
 	default:
 		h.t.Fatalf("unexpected command %q", line)
 	}

@@ -31,7 +31,7 @@ type fakeManager struct {
 	failing  string // package whose script fails
 	extra    string // package that comes unannounced
 	warnings []string
-	refresh  int
+	gate     string // Apply waits until this file is there
 }
 
 type fakeDB struct {
@@ -48,6 +48,9 @@ func newFakeManager(h *fakeHost) *fakeManager {
 		"beta":  {version: "1.0"},
 		"tool":  {version: "2.0"},
 	}}
+	if _, err := os.Stat(h.path(fakeDBPath)); err == nil {
+		return m
+	}
 	m.store(fakeDB{Packages: map[string]pkgmgr.Package{
 		"tool:amd64": {Name: "tool", Arch: "amd64", Version: "1.0", Status: pkgmgr.Installed},
 		"rest:amd64": {Name: "rest", Arch: "amd64", Version: "1.0", Status: pkgmgr.ConfigFiles},
@@ -157,7 +160,6 @@ func (m *fakeManager) Repair(ctx context.Context) (string, error) {
 }
 
 func (m *fakeManager) Refresh(context.Context) ([]string, error) {
-	m.refresh++
 	if m.badSign {
 		return nil, &pkgmgr.SignatureError{Lines: []string{"BADSIG of fake repository"}}
 	}
@@ -198,6 +200,12 @@ func (m *fakeManager) Apply(ctx context.Context, req pkgmgr.Request) error {
 	}
 	if err := m.Healthy(ctx); err != nil {
 		return err
+	}
+	for m.gate != "" {
+		if _, err := os.Stat(m.gate); err == nil {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 	sol, err := m.Solve(ctx, req)
 	if err != nil {

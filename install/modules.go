@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/rdmactl/rdmactl/host"
+	"github.com/rdmactl/rdmactl/internal/fault"
 	"github.com/rdmactl/rdmactl/kmod"
 	"github.com/rdmactl/rdmactl/plan"
 )
@@ -54,6 +55,61 @@ func (x *modulesStep) absent(ctx context.Context, name string) (bool, error) {
 	return false, fmt.Errorf("cannot look for module %s: %w", name, err)
 }
 
+// allowed stops early for modules that the administrator keeps out: modprobe would load them when
+// they are named, and that is not ours to decide. Optional ones are left out.
+func (x *modulesStep) allowed(ctx context.Context, p plan.Plan) error {
+	for _, s := range p.Steps {
+		for _, m := range s.Changes.Modules {
+			if m.Optional {
+				continue
+			}
+			blocked, where, err := x.barred(ctx, m.Name)
+			if err != nil {
+				return err
+			}
+			if where == "" {
+				continue
+			}
+			needs := ""
+			if !kmod.Same(blocked, m.Name) {
+				needs = " needs " + blocked + ", which"
+			}
+			return fault.New(fault.Stopped, kmod.CodeBlacklisted, "remove that line if the module is wanted, then run again",
+				"cannot load module %s: it%s is blacklisted in %s", m.Name, needs, where)
+		}
+	}
+	return nil
+}
+
+// barred returns the file that keeps out a module, or one that it needs, unless they are loaded.
+func (x *modulesStep) barred(ctx context.Context, name string) (blocked, where string, err error) {
+	conf, err := kmod.Config(x.run.host)
+	if err == nil {
+		err = errors.Join(conf.Unread...)
+	}
+	if err != nil {
+		return "", "", fault.New(fault.Stopped, kmod.CodeConfigUnknown, "it may say that a module must stay out",
+			"cannot read which modules are kept out: %w", err)
+	}
+	list, err := x.loaded(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	if kmod.IsLoaded(list, name) {
+		return "", "", nil
+	}
+	needs, err := x.needs(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	for _, n := range append([]string{name}, needs[kmod.Normalize(name)]...) {
+		if hit, where := conf.Blacklisted(n); hit && !kmod.IsLoaded(list, n) {
+			return n, where, nil
+		}
+	}
+	return "", "", nil
+}
+
 func (x *modulesStep) check(ctx context.Context, s plan.Step, _ bool) (bool, error) {
 	list, err := x.loaded(ctx)
 	if err != nil {
@@ -69,6 +125,15 @@ func (x *modulesStep) check(ctx context.Context, s plan.Step, _ bool) (bool, err
 		}
 		if m.Optional && errors.Is(err, fs.ErrNotExist) {
 			continue
+		}
+		if m.Optional {
+			_, where, err := x.barred(ctx, m.Name)
+			if err != nil {
+				return false, err
+			}
+			if where != "" {
+				continue
+			}
 		}
 		return false, nil
 	}
@@ -138,7 +203,7 @@ func (x *modulesStep) do(ctx context.Context, s plan.Step, undo json.RawMessage)
 		return nil, "", err
 	}
 	left := modulesLeft{New: []string{}}
-	missing := []string{}
+	missing, barred := []string{}, []string{}
 	for _, m := range s.Changes.Modules {
 		if m.Optional {
 			absent, err := x.absent(ctx, m.Name)
@@ -147,6 +212,14 @@ func (x *modulesStep) do(ctx context.Context, s plan.Step, undo json.RawMessage)
 			}
 			if absent {
 				missing = append(missing, m.Name)
+				continue
+			}
+			_, where, err := x.barred(ctx, m.Name)
+			if err != nil {
+				return nil, "", err
+			}
+			if where != "" {
+				barred = append(barred, m.Name+" ("+where+")")
 				continue
 			}
 		}
@@ -170,6 +243,9 @@ func (x *modulesStep) do(ctx context.Context, s plan.Step, undo json.RawMessage)
 	}
 	if len(missing) > 0 {
 		text += "; this kernel does not have " + strings.Join(missing, ", ")
+	}
+	if len(barred) > 0 {
+		text += "; blacklisted: " + strings.Join(barred, ", ")
 	}
 	return left, text, nil
 }

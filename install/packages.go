@@ -43,6 +43,9 @@ func (x *packagesStep) check(ctx context.Context, s plan.Step, _ bool) (bool, er
 	if !ok {
 		return x.run.requests[s.ID].Empty(), nil
 	}
+	if x.run.records()[s.ID].left == nil {
+		return false, nil // it was cut short: packages may be there, but their marks not
+	}
 	db, err := x.run.pm.Installed(ctx)
 	if err != nil {
 		return false, err
@@ -119,6 +122,9 @@ func (x *packagesStep) do(ctx context.Context, s plan.Step, undo json.RawMessage
 	if diff := pkgmgr.Difference(before, after, u.Announced); len(diff) > 0 {
 		return nil, "", fault.New(fault.Failed, "database-differs", "", "cannot install packages as announced: %s", strings.Join(diff, "; "))
 	}
+	if err := x.markDependencies(ctx, u, before); err != nil {
+		return nil, "", err
+	}
 	names := []string{}
 	for _, a := range u.Announced {
 		names = append(names, a.Name)
@@ -126,7 +132,32 @@ func (x *packagesStep) do(ctx context.Context, s plan.Step, undo json.RawMessage
 	return nil, fmt.Sprintf("%d packages: %s", len(names), strings.Join(names, ", ")), nil
 }
 
-// plan of the undo: what goes and what comes back, from the package database as it is now.
+// markDependencies marks what came only as a dependency, after an attempt that was cut short: the
+// package manager writes its marks at the end of a transaction and would take what the first attempt
+// brought for asked for.
+func (x *packagesStep) markDependencies(ctx context.Context, u packagesUndo, before pkgmgr.Database) error {
+	auto := []string{}
+	cut := false
+	for _, a := range u.Announced {
+		if a.Action != "install" {
+			continue
+		}
+		key := a.Name + ":" + a.Arch
+		was := slices.ContainsFunc(u.Before, func(p pkgmgr.Package) bool { return p.Key() == key })
+		if _, here := before[key]; here && !was {
+			cut = true
+		}
+		if !slices.ContainsFunc(u.Request.Install, func(w pkgmgr.Want) bool { return w.Name == a.Name }) {
+			auto = append(auto, a.Name)
+		}
+	}
+	if !cut {
+		return nil
+	}
+	return x.run.pm.SetAuto(ctx, auto, nil)
+}
+
+// undoOf says what goes and what comes back, from the package database as it is now.
 func (x *packagesStep) undoOf(ctx context.Context, u packagesUndo) (pkgmgr.Undo, error) {
 	out := pkgmgr.Undo{}
 	db, err := x.run.pm.Installed(ctx)

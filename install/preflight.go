@@ -15,7 +15,6 @@ import (
 	"github.com/rdmactl/rdmactl/install/journal"
 	"github.com/rdmactl/rdmactl/install/pkgmgr"
 	"github.com/rdmactl/rdmactl/internal/fault"
-	"github.com/rdmactl/rdmactl/kmod"
 	"github.com/rdmactl/rdmactl/plan"
 )
 
@@ -27,7 +26,7 @@ func (r *run) preflight(ctx context.Context) error {
 	if !r.env.isRoot() {
 		return notRoot()
 	}
-	if err := r.modulesAllowed(); err != nil {
+	if err := (&modulesStep{run: r}).allowed(ctx, r.plan); err != nil {
 		return err
 	}
 	if err := r.packagesReady(ctx); err != nil {
@@ -45,28 +44,6 @@ func (r *run) preflight(ctx context.Context) error {
 
 func notRoot() error {
 	return fault.New(fault.Stopped, "not-root", "run it with sudo", "cannot change this host: not root")
-}
-
-// modulesAllowed stops early for modules that the administrator keeps out: modprobe would load them
-// when they are named, and that is not ours to decide.
-func (r *run) modulesAllowed() error {
-	var conf *kmod.Configuration
-	for _, s := range r.plan.Steps {
-		for _, m := range s.Changes.Modules {
-			if conf == nil {
-				c, err := kmod.Config(r.host)
-				if err != nil {
-					return fmt.Errorf("cannot read which modules are kept out: %w", err)
-				}
-				conf = &c
-			}
-			if hit, where := conf.Blacklisted(m.Name); hit {
-				return fault.New(fault.Stopped, kmod.CodeBlacklisted, "remove that line if the module is wanted, then run again",
-					"cannot load module %s: it is blacklisted in %s", m.Name, where)
-			}
-		}
-	}
-	return nil
 }
 
 // takeBaseline tests the host before the run, if it has an RDMA device at all.
@@ -228,7 +205,7 @@ func requestsOf(ctx context.Context, solver pkgmgr.Solver, p plan.Plan, db pkgmg
 		requests[s.ID] = req
 	}
 	if len(missing) > 0 {
-		looked := "no repository is configured"
+		looked := "the list of no repository is here: none is configured, or `apt-get update` has not been run"
 		if len(sources) > 0 {
 			looked = "looked at " + strings.Join(sources, "; ")
 		}

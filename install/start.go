@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/rdmactl/rdmactl/install/journal"
 	"github.com/rdmactl/rdmactl/internal/fault"
@@ -19,6 +20,15 @@ func Start(ctx context.Context, env Env, p plan.Plan, opts Options) (RunReport, 
 	rep.Warnings = append(rep.Warnings, p.Warnings...)
 	switch p.Verdict {
 	case plan.NothingToDo:
+		if env.isRoot() {
+			// A run that died just before its end also leaves nothing to do, but it is to be closed.
+			if other, err := blocking(env.Paths.orDefault(), ""); err != nil {
+				return rep, err
+			} else if other != "" && !alive(env.Paths.orDefault(), other)() {
+				rep.Verdict = VerdictStopped
+				return rep, unfinishedFault(other)
+			}
+		}
 		rep.Verdict = VerdictNothingToDo
 		return rep, nil
 	case plan.Install:
@@ -66,9 +76,7 @@ func Resume(ctx context.Context, env Env, opts Options) (RunReport, error) {
 	if err := mayStart(env, paths); err != nil {
 		return rep, err
 	}
-	id, err := latest(paths, func(j *journal.Run) bool {
-		return len(j.Entries) > 0 && journal.StateOf(j.Entries, false) == journal.Unfinished
-	})
+	id, err := pending(paths)
 	if err != nil {
 		return rep, err
 	}
@@ -84,6 +92,23 @@ func Resume(ctx context.Context, env Env, opts Options) (RunReport, error) {
 		do = doRollback // it was on its way back
 	}
 	return drive(ctx, env, j, do, opts.Foreground, opts.Progress)
+}
+
+// pending returns the run that died, empty if there is none. One that died before it changed anything
+// is past as soon as a later run changed the host.
+func pending(paths Paths) (string, error) {
+	unfinished := func(j *journal.Run) bool {
+		return len(j.Entries) > 0 && journal.StateOf(j.Entries, false) == journal.Unfinished
+	}
+	isUnfinished := false
+	id, err := latest(paths, func(j *journal.Run) bool {
+		isUnfinished = unfinished(j)
+		return isUnfinished || slices.ContainsFunc(j.Entries, func(e journal.Entry) bool { return e.Event == journal.StepStarted })
+	})
+	if err != nil || !isUnfinished {
+		return "", err
+	}
+	return id, nil
 }
 
 // undoing says whether a run died while it was being undone.
@@ -119,10 +144,13 @@ func Rollback(ctx context.Context, env Env, opts RollbackOptions) (RunReport, er
 	id := opts.Run
 	if id == "" {
 		var err error
-		if id, err = latest(paths, func(j *journal.Run) bool {
-			return len(recordsOf(j.Entries)) > 0 || (len(j.Entries) > 0 && journal.StateOf(j.Entries, false) == journal.Unfinished)
-		}); err != nil {
+		if id, err = latest(paths, func(j *journal.Run) bool { return len(recordsOf(j.Entries)) > 0 }); err != nil {
 			return rep, err
+		}
+		if id == "" {
+			if id, err = pending(paths); err != nil {
+				return rep, err
+			}
 		}
 		if id == "" {
 			rep.Verdict = VerdictNothingToDo

@@ -58,8 +58,10 @@ func (r *run) work(ctx context.Context, do string) int {
 		fmt.Fprintf(r.log, "%s the run cannot go on: %v\n", stamp(), err)
 		return int(fault.Failed)
 	}
-	if err := os.Remove(filepath.Join(r.journal.Dir, exeName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintf(r.log, "%s cannot remove the run's copy of the program: %v\n", stamp(), err)
+	for _, name := range []string{exeName, envName} {
+		if err := os.Remove(filepath.Join(r.journal.Dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			fmt.Fprintf(r.log, "%s cannot remove %s: %v\n", stamp(), name, err)
+		}
 	}
 	return r.journal.Entries[len(r.journal.Entries)-1].Exit
 }

@@ -59,6 +59,29 @@ func TestCreateAndRead(t *testing.T) {
 	}
 }
 
+func TestIDsSortByCreation(t *testing.T) {
+	s, r := newRun(t)
+	at := time.Date(2026, 11, 30, 6, 15, 41, 0, time.UTC)
+	last := r.ID
+	for i := range 40 {
+		now := at
+		if i%3 == 0 {
+			now = at.Add(-time.Hour) // the clock was set back
+		}
+		next, err := s.Create(now, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if next.ID <= last || !ValidID(next.ID) {
+			t.Errorf("%s after %s", next.ID, last)
+		}
+		last = next.ID
+	}
+	if next, err := s.Create(at.Add(time.Hour), nil, nil); err != nil || !strings.HasPrefix(next.ID, "20261130T071541Z-") {
+		t.Errorf("an hour later: %v, %v", next, err)
+	}
+}
+
 func TestIDsDoNotLeaveTheStore(t *testing.T) {
 	s, _ := newRun(t)
 	for _, id := range []string{"", "..", "../x", "20261130T061541Z-4f2a/..", "20261130T061541Z-4F2A", "20261130T061541Z-4f2a\n"} {

@@ -2,7 +2,6 @@ package journal
 
 import (
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"sort"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -43,11 +43,10 @@ func (s Store) Create(now time.Time, plan, request []byte) (*Run, error) {
 			return nil, err
 		}
 	}
-	var random [2]byte
-	if _, err := rand.Read(random[:]); err != nil {
-		return nil, fmt.Errorf("cannot make a run id: %w", err)
+	id, err := s.newID(now)
+	if err != nil {
+		return nil, err
 	}
-	id := now.UTC().Format("20060102T150405Z") + "-" + hex.EncodeToString(random[:])
 	dir := s.RunDir(id)
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("cannot make run directory %s: %w", dir, err)
@@ -66,6 +65,41 @@ func (s Store) Create(now time.Time, plan, request []byte) (*Run, error) {
 		}
 	}
 	return s.Open(id)
+}
+
+const stampForm = "20060102T150405Z"
+
+// newID makes an id that sorts after all others, also within one second and after the clock was set
+// back: the order of the runs is the order in which they can be undone.
+func (s Store) newID(now time.Time) (string, error) {
+	var random [2]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		return "", fmt.Errorf("cannot make a run id: %w", err)
+	}
+	suffix := int(random[0])<<8 | int(random[1])
+	ids, err := s.IDs()
+	if err != nil {
+		return "", err
+	}
+	stamp := now.UTC().Truncate(time.Second)
+	if len(ids) > 0 {
+		text, last, _ := strings.Cut(ids[len(ids)-1], "-")
+		latest, err := time.Parse(stampForm, text)
+		if err != nil {
+			return "", fmt.Errorf("cannot make a run id after %s: %w", ids[len(ids)-1], err)
+		}
+		used, err := strconv.ParseUint(last, 16, 16)
+		if err != nil {
+			return "", fmt.Errorf("cannot make a run id after %s: %w", ids[len(ids)-1], err)
+		}
+		if !stamp.After(latest) {
+			stamp = latest
+			if suffix = int(used) + 1 + suffix%16; suffix > 0xffff {
+				stamp, suffix = latest.Add(time.Second), suffix&0xffff
+			}
+		}
+	}
+	return fmt.Sprintf("%s-%04x", stamp.Format(stampForm), suffix), nil
 }
 
 // IDs returns the ids of all runs, oldest first. A store that does not exist has none.

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -72,8 +73,13 @@ func (c *cache) lock(name string) (unlock func(), err error) {
 	return func() { _ = f.Close() }, nil
 }
 
+// keep is how long a thing stays after its last use. Different states of the source tree (another
+// working copy, a changed package list) use the cache side by side, and a machine's disk must not go
+// while it runs.
+const keep = 24 * time.Hour
+
 // get returns the directory kind-hash, made by build when it is not there. build fills the
-// directory that it is given. Older directories of the same kind are removed.
+// directory that it is given. Others of the same kind are removed when they were not used for long.
 func (c *cache) get(kind, hash string, build func(dir string) error) (string, error) {
 	unlock, err := c.lock(kind)
 	if err != nil {
@@ -81,22 +87,21 @@ func (c *cache) get(kind, hash string, build func(dir string) error) (string, er
 	}
 	defer unlock()
 	final := filepath.Join(c.dir, kind+"-"+hash)
-	if _, err := os.Stat(final); err == nil {
+	now := time.Now()
+	err = os.Chtimes(final, now, now) // its last use
+	if err == nil {
 		return final, nil
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return "", err
 	}
-	// Only one thing of a kind is kept: disks are large, and a kind is one suite's.
-	old, err := filepath.Glob(filepath.Join(c.dir, kind+"-*"))
-	if err != nil {
+	if !errors.Is(err, fs.ErrNotExist) {
 		return "", err
-	}
-	for _, o := range old {
-		if err := os.RemoveAll(o); err != nil {
-			return "", fmt.Errorf("cannot remove the outdated %s: %w", o, err)
-		}
 	}
 	tmp := filepath.Join(c.dir, kind+"-tmp")
+	if err := os.RemoveAll(tmp); err != nil { // of a run that was killed: we hold the lock
+		return "", err
+	}
+	if err := c.prune(kind, now); err != nil {
+		return "", err
+	}
 	if err := os.Mkdir(tmp, 0o755); err != nil {
 		return "", err
 	}
@@ -107,4 +112,24 @@ func (c *cache) get(kind, hash string, build func(dir string) error) (string, er
 		return "", err
 	}
 	return final, nil
+}
+
+func (c *cache) prune(kind string, now time.Time) error {
+	all, err := filepath.Glob(filepath.Join(c.dir, kind+"-*"))
+	if err != nil {
+		return err
+	}
+	for _, one := range all {
+		fi, err := os.Stat(one)
+		if err != nil {
+			return err
+		}
+		if now.Sub(fi.ModTime()) < keep {
+			continue
+		}
+		if err := os.RemoveAll(one); err != nil {
+			return fmt.Errorf("cannot remove the outdated %s: %w", one, err)
+		}
+	}
+	return nil
 }

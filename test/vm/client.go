@@ -128,9 +128,7 @@ func (c *client) hello(notBoot string, timeout time.Duration) (string, error) {
 		if time.Now().After(deadline) {
 			return "", fmt.Errorf("no agent answered within %v", timeout)
 		}
-		if err == nil {
-			time.Sleep(200 * time.Millisecond)
-		}
+		time.Sleep(100 * time.Millisecond)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // rootVersion changes when root() makes something else of the same package lists.
-const rootVersion = 1
+const rootVersion = 2
 
 // bootModules are in the initramfs beside what MODULES=list keeps: the disk, its file system, and
 // the channel. A list makes an initramfs that boots and is rebuilt three times as fast as "most".
@@ -22,6 +22,9 @@ const bootModules = "virtio_pci\nvirtio_blk\next4\ncrc32c_generic\nvirtio_consol
 const setup = `mkdir -p "$1/etc/initramfs-tools/conf.d" "$1/usr/share/initramfs-tools/modules.d"
 echo MODULES=list >"$1/etc/initramfs-tools/conf.d/rdmactl-test"
 printf '` + bootModules + `' >"$1/usr/share/initramfs-tools/modules.d/rdmactl-test"`
+
+// mergeUsr runs before anything is unpacked.
+const mergeUsr = `for d in bin lib lib32 lib64 libx32 sbin; do mkdir -p "$1/usr/$d"; ln -s "usr/$d" "$1/$d"; done`
 
 // fetch runs outside the root with apt configured for it, while the package lists are there: it
 // downloads what the repository will offer, without installing anything.
@@ -34,7 +37,7 @@ rm -rf "$DEBS/partial" "$DEBS/lock"`
 // root returns a directory with root/, the machine's file tree, and debs/, the repository's
 // packages. mmdebstrap gets no mirror: it takes the one of this machine's apt configuration.
 func (c *cache) root(s Suite) (string, error) {
-	hash, err := key(rootVersion, s.Name, s.rootPackages(), s.repoPackages(), setup, fetch)
+	hash, err := key(rootVersion, s.Name, s.rootPackages(), s.repoPackages(), setup, mergeUsr, fetch)
 	if err != nil {
 		return "", err
 	}
@@ -49,7 +52,7 @@ func (c *cache) root(s Suite) (string, error) {
 			`--customize-hook=chroot "$1" useradd --create-home --shell /bin/bash --uid 1000 user`,
 		}
 		if s.splitUsr {
-			args = append(args, "--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr")
+			args = append(args, "--setup-hook="+mergeUsr)
 		}
 		cmd := exec.Command("mmdebstrap", append(args, s.Name, root)...)
 		cmd.Env = append(os.Environ(),

@@ -277,7 +277,7 @@ func (r *aptRoot) WriteFile(p string, data []byte, mode fs.FileMode) error {
 
 func (r *aptRoot) MkdirAll(p string, mode fs.FileMode) error { return os.MkdirAll(r.path(p), mode) }
 func (r *aptRoot) Remove(p string) error                     { return os.Remove(r.path(p)) }
-func (r *aptRoot) Rename(from, to string) error { return os.Rename(r.path(from), r.path(to)) }
+func (r *aptRoot) Rename(from, to string) error              { return os.Rename(r.path(from), r.path(to)) }
 
 func (r *aptRoot) Symlink(target, p string) error { return os.Symlink(target, r.path(p)) }
 

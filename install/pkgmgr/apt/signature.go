@@ -36,7 +36,7 @@ func sortMessages(out string) (bad, failed, other []string) {
 func badSignature() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)GPG error|OpenPGP signature|signature verification|signatures? (?:couldn't|could not|were invalid|is invalid)|` +
 		`invalid signature|not signed|unsigned|no longer signed|NO_PUBKEY|NOSPLIT|BADSIG|EXPKEYSIG|EXPSIG|REVKEYSIG|KEYEXPIRED|NODATA|` +
-		`Clearsigned file|Missing key|Hash Sum mismatch|does not have a Release file|Sub-process (?:\S*/)?(?:sqv|gpgv)\b|` +
+		`Clearsigned file|Missing key|Hash Sum mismatch|(?:does not have|no longer has) a Release file|Sub-process (?:\S*/)?(?:sqv|gpgv)\b|` +
 		`is expired|is not valid yet|not live until`)
 }
 
