@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/rdmactl/rdmactl/facts"
 	"github.com/rdmactl/rdmactl/host"
@@ -98,9 +97,6 @@ func (p probe) linkBase(path string) facts.Field[string] {
 	target, err := p.r.Readlink(path)
 	if err == nil {
 		target = target[strings.LastIndexByte(target, '/')+1:]
-	}
-	if p.evidence() && errors.Is(err, syscall.EINVAL) {
-		err = host.ErrUnknown // the evidence has files below it and does not say where it leads
 	}
 	return field(target, path, err)
 }

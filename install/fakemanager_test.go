@@ -232,11 +232,6 @@ func (m *fakeManager) Apply(ctx context.Context, req pkgmgr.Request) error {
 		}
 		p := pkgmgr.Package{Name: a.Name, Arch: "amd64", Version: a.Version, Status: pkgmgr.Broken}
 		db.Packages[key] = p
-		if !wanted(a.Name) && a.Action == "install" {
-			db.Auto[a.Name] = true
-		} else if wanted(a.Name) {
-			delete(db.Auto, a.Name)
-		}
 		m.store(db)
 		m.h.tick()
 		m.unpack(p)
@@ -249,6 +244,18 @@ func (m *fakeManager) Apply(ctx context.Context, req pkgmgr.Request) error {
 		m.store(db)
 		m.h.tick()
 	}
+	// Marks come last, as with apt.
+	db := m.load()
+	for _, a := range sol.Actions {
+		if a.Action == "install" && !wanted(a.Name) {
+			db.Auto[a.Name] = true
+		}
+	}
+	for _, w := range req.Install {
+		delete(db.Auto, w.Name)
+	}
+	m.store(db)
+	m.h.tick()
 	return nil
 }
 

@@ -2,7 +2,7 @@
 // and apt, emulated by qemu, with a signed apt repository on the disk and no RDMA package installed.
 //
 //	func TestSomething(t *testing.T) {
-//		m := vm.Boot(t, vm.Bookworm)
+//		m := vm.Boot(t, vm.Bookworm())
 //		m.Put(local, "/usr/local/bin/rdmactl", 0o755)
 //		r := m.Run("rdmactl", "plan")
 //		if r.Exit != 0 { t.Fatal(r) }

@@ -47,6 +47,7 @@ type Result struct {
 	TimedOut       bool
 	Stdout, Stderr string
 	Seconds        float64
+	PeakKiB        int64 // largest resident size of the process and those it waited for
 }
 
 // String is the result for a test's log.
@@ -117,7 +118,7 @@ func (c *client) wait(proc uint64, argv []string, limit time.Duration) (Result, 
 		return Result{Argv: argv}, false, errors.New("the agent's answer has another size than it says")
 	}
 	return Result{
-		Argv: argv, Exit: resp.Exit, Signal: resp.Signal, TimedOut: resp.Timeout, Seconds: resp.Seconds,
+		Argv: argv, Exit: resp.Exit, Signal: resp.Signal, TimedOut: resp.Timeout, Seconds: resp.Seconds, PeakKiB: resp.PeakKiB,
 		Stdout: string(body[:resp.Stdout]), Stderr: string(body[resp.Stdout:]),
 	}, resp.Done, nil
 }

@@ -16,7 +16,8 @@ import (
 
 // TestLifecycle proves what the harness promises about files, terminals, reboots and power cuts.
 func TestLifecycle(t *testing.T) {
-	m := vm.Boot(t, vm.Bookworm)
+	t.Parallel()
+	m := vm.Boot(t, vm.Bookworm())
 	t.Run("files", func(t *testing.T) { lifecycleFiles(t, m) })
 	t.Run("processes", func(t *testing.T) { lifecycleProcesses(t, m) })
 	t.Run("reboot", func(t *testing.T) { lifecycleReboot(t, m) })

@@ -14,6 +14,7 @@ import (
 func TestSmoke(t *testing.T) {
 	for _, s := range vm.Suites() {
 		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
 			m := vm.Boot(t, s)
 			t.Run("machine", func(t *testing.T) { smokeMachine(t, m) })
 			t.Run("repository", func(t *testing.T) { smokeRepository(t, m) })

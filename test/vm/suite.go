@@ -11,15 +11,17 @@ type Suite struct {
 	splitUsr bool
 }
 
-// The releases that are tested.
-var (
-	Bullseye = Suite{Name: "bullseye", Version: "11", splitUsr: true}
-	Bookworm = Suite{Name: "bookworm", Version: "12"}
-	Trixie   = Suite{Name: "trixie", Version: "13", soname64: true}
-)
+// Bullseye is Debian 11.
+func Bullseye() Suite { return Suite{Name: "bullseye", Version: "11", splitUsr: true} }
+
+// Bookworm is Debian 12.
+func Bookworm() Suite { return Suite{Name: "bookworm", Version: "12"} }
+
+// Trixie is Debian 13.
+func Trixie() Suite { return Suite{Name: "trixie", Version: "13", soname64: true} }
 
 // Suites returns the tested releases, oldest first.
-func Suites() []Suite { return []Suite{Bullseye, Bookworm, Trixie} }
+func Suites() []Suite { return []Suite{Bullseye(), Bookworm(), Trixie()} }
 
 func (s Suite) String() string { return s.Name }
 

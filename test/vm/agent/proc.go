@@ -167,6 +167,9 @@ func (a *agent) wait(r wire.Request) (wire.Response, []byte, error) {
 		if ws, ok := p.state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 			resp.Signal = int(ws.Signal())
 		}
+		if usage, ok := p.state.SysUsage().(*syscall.Rusage); ok {
+			resp.PeakKiB = usage.Maxrss
+		}
 	case <-time.After(millis(r.WaitMS)):
 		resp.Seconds = time.Since(p.started).Seconds()
 	}

@@ -6,7 +6,6 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -21,7 +20,7 @@ const MaxBody = 4 << 20
 
 const maxHeader = 1 << 20
 
-var mark = []byte("\x01RDMACT\n")
+const mark = "\x01RDMACT\n"
 
 // Limits are resource limits of a process, in bytes or counts. A nil value keeps what the agent has.
 type Limits struct {
@@ -85,6 +84,8 @@ type Response struct {
 	Signal  int     `json:"signal,omitempty"` // wait: the signal that ended it
 	Timeout bool    `json:"timeout,omitempty"`
 	Seconds float64 `json:"seconds,omitempty"`
+	// PeakKiB is the largest resident size of the process and those it waited for.
+	PeakKiB int64 `json:"peak_kib,omitempty"`
 	// Stdout and Stderr are how many bytes of the body belong to each, in this order.
 	Stdout int `json:"stdout,omitempty"`
 	Stderr int `json:"stderr,omitempty"`
@@ -143,7 +144,7 @@ func Read(r io.ByteReader, full io.Reader, header any) ([]byte, error) {
 
 func seek(r io.ByteReader) error {
 	window := make([]byte, 0, len(mark))
-	for !bytes.Equal(window, mark) {
+	for string(window) != mark {
 		b, err := r.ReadByte()
 		if err != nil {
 			return err

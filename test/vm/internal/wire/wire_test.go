@@ -34,8 +34,8 @@ func TestRoundTrip(t *testing.T) {
 func TestReadResynchronises(t *testing.T) {
 	for name, rubbish := range map[string][]byte{
 		"noise":           []byte("kernel says hello\n\x01RDMA"),
-		"absurd lengths":  append(bytes.Clone(mark), 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0),
-		"header not JSON": append(bytes.Clone(mark), 0, 0, 0, 2, 0, 0, 0, 0, 'n', 'o'),
+		"absurd lengths":  append([]byte(mark), 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0),
+		"header not JSON": append([]byte(mark), 0, 0, 0, 2, 0, 0, 0, 0, 'n', 'o'),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var buf bytes.Buffer
