@@ -85,7 +85,7 @@ func runDetectSave(ctx context.Context, opts detectOptions, g *globalOptions) er
 		reader = r
 	}
 	recorder := host.NewRecorder(reader)
-	f := detect.Host(ctx, recorder)
+	f := detect.HostWithKernel(ctx, recorder, opts.kernel)
 	// The day of the evidence is the one that the facts were given, so that the answers agree.
 	at, err := time.Parse(time.RFC3339, f.RecordedAt.Value)
 	if err != nil {

@@ -21,7 +21,6 @@ import (
 
 type installOptions struct {
 	wishOptions
-	kernel          string
 	plan            string
 	dryRun          bool
 	yes             bool
@@ -82,11 +81,11 @@ func runInstall(ctx context.Context, opts installOptions, g *globalOptions) erro
 		return g.finish(report, err)
 	}
 
-	sources, err := (&sourceOptions{kernel: opts.kernel}).open(ctx, g)
+	sources, err := (&sourceOptions{}).open(ctx, g)
 	if err != nil {
 		return err
 	}
-	p, err := opts.make(sources[0], opts.kernel)
+	p, err := opts.make(sources[0], "")
 	if err != nil {
 		return err
 	}
@@ -120,7 +119,7 @@ func runInstall(ctx context.Context, opts installOptions, g *globalOptions) erro
 			return err
 		}
 	}
-	if iopts.Request, err = json.Marshal(opts.request(host.Told{}, opts.kernel)); err != nil {
+	if iopts.Request, err = json.Marshal(opts.request(host.Told{}, "")); err != nil {
 		return fmt.Errorf("cannot keep the request: %w", err)
 	}
 	report, err := install.Start(ctx, env, p, iopts)

@@ -94,7 +94,13 @@ func (s *sourceOptions) open(ctx context.Context, g *globalOptions) ([]source, e
 }
 
 func (s *sourceOptions) detect(ctx context.Context, name string, r host.Reader) source {
-	return source{name: name, reader: r, facts: detect.Host(ctx, r)}
+	kernel := s.kernel
+	if kernel == "" {
+		if req := r.Told().Request; req != nil {
+			kernel = req.TargetKernel
+		}
+	}
+	return source{name: name, reader: r, facts: detect.HostWithKernel(ctx, r, kernel)}
 }
 
 // evidenceFiles lists the files of one --evidence.

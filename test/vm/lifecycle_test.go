@@ -66,7 +66,7 @@ func lifecycleProcesses(t *testing.T, m *vm.Machine) {
 		Argv: []string{"sh", "-c", "tty; systemd-run --quiet --unit=elsewhere sleep 600; echo ready; sleep 600"},
 		PTY:  true,
 	})
-	waitFor(t, "the command on the terminal", func() bool {
+	eventually(t, "the command on the terminal", time.Minute, func() bool {
 		r, done := p.Wait(100 * time.Millisecond)
 		if done {
 			t.Fatal(r)
@@ -89,9 +89,9 @@ func lifecycleProcesses(t *testing.T, m *vm.Machine) {
 
 	carrier := "/sys/class/net/" + m.Netdev() + "/carrier"
 	m.Monitor("set_link net0 off")
-	waitFor(t, "the cable to be out", func() bool { return m.ReadFile(carrier) == "0\n" })
+	eventually(t, "the cable to be out", time.Minute, func() bool { return m.ReadFile(carrier) == "0\n" })
 	m.Monitor("set_link net0 on")
-	waitFor(t, "the cable to be in", func() bool { return m.ReadFile(carrier) == "1\n" })
+	eventually(t, "the cable to be in", time.Minute, func() bool { return m.ReadFile(carrier) == "1\n" })
 }
 
 func lifecycleReboot(t *testing.T, m *vm.Machine) {
@@ -122,14 +122,5 @@ func lifecyclePowerCut(t *testing.T, m *vm.Machine) {
 	}
 	if log := m.Must("journalctl", "--boot", "--no-pager", "--dmesg"); !strings.Contains(log, "recovery complete") {
 		t.Error("the file system was not recovered: it was not cut off")
-	}
-}
-
-func waitFor(t *testing.T, what string, ready func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ready(); time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited a minute for %s", what)
-		}
 	}
 }

@@ -222,8 +222,8 @@ func runState(t *testing.T, m *vm.Machine) string {
 	return h.Runs[0].State
 }
 
-// waitFor polls until cond holds.
-func waitFor(t *testing.T, what string, limit time.Duration, cond func() bool) {
+// eventually polls until cond holds.
+func eventually(t *testing.T, what string, limit time.Duration, cond func() bool) {
 	t.Helper()
 	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(300 * time.Millisecond) {
 		if cond() {
@@ -237,7 +237,7 @@ func waitFor(t *testing.T, what string, limit time.Duration, cond func() bool) {
 // first of them.
 func inPackages(t *testing.T, m *vm.Machine) {
 	t.Helper()
-	waitFor(t, "dpkg at work", 4*time.Minute, func() bool {
+	eventually(t, "dpkg at work", 4*time.Minute, func() bool {
 		return m.Run("sh", "-c", "grep -q 'status unpacked' /var/log/dpkg.log && pgrep -x dpkg").Exit == 0
 	})
 }
