@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -199,5 +200,37 @@ func checkSchema(t *testing.T, data []byte) {
 	doc["a_name_that_is_not_in_the_schema"] = 1
 	if resolved.Validate(doc) == nil {
 		t.Errorf("%s accepts any name", name)
+	}
+}
+
+// TestOutputsFollowTheirSchemas runs commands and validates what they print. Runs and verifications
+// are validated on the machines, where there is something to run.
+func TestOutputsFollowTheirSchemas(t *testing.T) {
+	evidence := filepath.Join(t.TempDir(), "h.yaml")
+	if err := os.WriteFile(evidence, []byte(`apiVersion: rdmactl/v1
+kind: Evidence
+recorded_at: "2026-11-30T06:00:00Z"
+files:
+  /etc/os-release: "ID=debian\nVERSION_ID=\"12\"\n"
+commands:
+  uname -r: {stdout: "6.1.0-57-amd64\n"}
+  lspci -nn: {stdout: "5e:00.0 Ethernet controller [0200]: Mellanox Technologies MT27800 Family [ConnectX-5] [15b3:1017]\n"}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"detect", "--evidence", evidence},
+		{"plan", "--evidence", evidence},
+		{"plan", "--evidence", evidence, "--profile", "soft"},
+		{"version"}, {"explain"}, {"explain", "no-gid"}, {"profiles", "list"},
+	} {
+		t.Run(strings.Join(args[:min(len(args), 2)], " "), func(t *testing.T) {
+			var out, errs bytes.Buffer
+			code := run(t.Context(), append(args, "-o", "json"), streams{in: strings.NewReader(""), out: &out, err: &errs})
+			if code != 0 && code != 3 {
+				t.Fatalf("exit %d: %s", code, errs.String())
+			}
+			checkSchema(t, out.Bytes())
+		})
 	}
 }
