@@ -170,6 +170,9 @@ func (p probe) describeModule(release string, m *facts.DiskModule) {
 	if err != nil && m.Path.IsUnknown() {
 		err = host.ErrUnknown // there is no file that could have failed
 	}
+	if errors.Is(err, host.ErrUnknown) {
+		return // nothing was asked, as on a live host for a module that does not matter
+	}
 	if err != nil {
 		m.Version, m.SrcVersion = field("", source, err), field("", source, err)
 		m.Vermagic, m.Signer = field("", source, err), field("", source, err)
@@ -179,12 +182,13 @@ func (p probe) describeModule(release string, m *facts.DiskModule) {
 		m.Path = facts.Is(info.Filename, source)
 		m.Origin = facts.Is(string(kmod.OriginOf(release, info.Filename)), source)
 	}
-	// An excerpt has not every line; the file itself has.
+	// An excerpt has not every line; the file itself has, from the first (filename) to vermagic.
+	whole := !p.evidence() || info.Filename != "" && info.Vermagic != ""
 	value := func(s string) facts.Field[string] {
 		switch {
 		case s != "":
 			return facts.Is(s, source)
-		case p.evidence():
+		case !whole:
 			return facts.Field[string]{Source: source}
 		}
 		return facts.None[string](source)

@@ -222,7 +222,10 @@ commands:
 		{"detect", "--evidence", evidence},
 		{"plan", "--evidence", evidence},
 		{"plan", "--evidence", evidence, "--profile", "soft"},
-		{"version"}, {"explain"}, {"explain", "no-gid"}, {"profiles", "list"},
+		{"version"},
+		{"explain"},
+		{"explain", "no-gid"},
+		{"profiles", "list"},
 	} {
 		t.Run(strings.Join(args[:min(len(args), 2)], " "), func(t *testing.T) {
 			var out, errs bytes.Buffer
