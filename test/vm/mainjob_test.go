@@ -47,11 +47,7 @@ func mainJob(t *testing.T, m *vm.Machine) {
 	r := rdmactl(t, m, 0, "install", "--profile", "soft", "--yes", "-o", "json")
 	report := decode[runReport](t, r)
 	if report.Verdict != "done" || !report.Changed || report.Verify != "pass" {
-		t.Errorf("report %+v\n%s", report, r)
-	}
-	if t.Failed() {
-		t.Logf("%s\n%s", r, m.Run("cat", report.Log))
-		t.FailNow()
+		t.Fatalf("report %+v\n%s\n%s", report, r, m.Run("cat", report.Log))
 	}
 	var want []string
 	for _, a := range resolved.Solver.Actions {
