@@ -59,7 +59,7 @@ func newBench(t *testing.T) *bench {
 	return &bench{t: t, h: h, m: m, opts: Options{Foreground: true}, env: Env{
 		Host: h, Manager: m, Tool: "test",
 		Paths:  Paths{State: h.path("/var/lib/rdmactl"), Log: h.path("/var/log/rdmactl"), Lock: h.path("/run/rdmactl/lock")},
-		Verify: func(context.Context, bool) (Outcome, error) { return Outcome{Verdict: "pass", Summary: "ok"}, nil },
+		Verify: func(context.Context) (Outcome, error) { return Outcome{Verdict: "pass", Summary: "ok"}, nil },
 	}}
 }
 
@@ -161,8 +161,9 @@ func TestStepFailureRollsBack(t *testing.T) {
 		"service":             {func(b *bench) { b.h.fails["systemctl --no-ask-password start soft.service"] = "Job failed" }, []string{"soft.service", "Job failed"}},
 		"verify that passed before": {func(b *bench) {
 			b.h.put("/sys/class/infiniband/mlx5_0/x", "")
-			b.env.Verify = func(_ context.Context, quick bool) (Outcome, error) {
-				if quick {
+			calls := 0
+			b.env.Verify = func(context.Context) (Outcome, error) {
+				if calls++; calls == 1 {
 					return Outcome{Verdict: "pass"}, nil
 				}
 				return Outcome{Verdict: "fail", Summary: "wrong data"}, nil
@@ -170,7 +171,7 @@ func TestStepFailureRollsBack(t *testing.T) {
 		}, []string{"wrong data"}},
 		"verify with rollback asked for": {func(b *bench) {
 			b.opts.OnVerifyFailure = VerifyRollback
-			b.env.Verify = func(context.Context, bool) (Outcome, error) {
+			b.env.Verify = func(context.Context) (Outcome, error) {
 				return Outcome{Verdict: "fail", Summary: "wrong data"}, nil
 			}
 		}, []string{"wrong data"}},
@@ -203,7 +204,7 @@ func TestStepFailureRollsBack(t *testing.T) {
 
 func TestVerifyFailureIsKept(t *testing.T) {
 	b := newBench(t)
-	b.env.Verify = func(context.Context, bool) (Outcome, error) {
+	b.env.Verify = func(context.Context) (Outcome, error) {
 		return Outcome{Verdict: "fail", Summary: "wrong data", Report: []byte(`{"verdict":"fail"}`)}, nil
 	}
 	rep, err := b.start()
@@ -213,7 +214,7 @@ func TestVerifyFailureIsKept(t *testing.T) {
 	}
 	for _, verdict := range []string{"warn", "not-testable"} {
 		b := newBench(t)
-		b.env.Verify = func(context.Context, bool) (Outcome, error) { return Outcome{Verdict: verdict}, nil }
+		b.env.Verify = func(context.Context) (Outcome, error) { return Outcome{Verdict: verdict}, nil }
 		if rep, err := b.start(); err != nil || rep.Verify != verdict {
 			t.Errorf("%s: %+v, %v", verdict, rep, err)
 		}

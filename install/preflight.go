@@ -65,7 +65,7 @@ func (r *run) takeBaseline(ctx context.Context) error {
 	if len(devices) == 0 {
 		return nil
 	}
-	out, err := r.env.Verify(ctx, true)
+	out, err := r.env.Verify(ctx)
 	if err != nil {
 		return r.note("the host could not be verified before the run: %v", err)
 	}

@@ -45,13 +45,8 @@ func Start(ctx context.Context, env Env, p plan.Plan, opts Options) (RunReport, 
 		return rep, fault.New(fault.Usage, "plan-faulty", "", "%w", err)
 	}
 	paths := env.Paths.orDefault()
-	if err := mayStart(env, paths); err != nil {
+	if err := Ready(env); err != nil {
 		return rep, err
-	}
-	if other, err := blocking(paths, ""); err != nil {
-		return rep, err
-	} else if other != "" {
-		return rep, unfinishedFault(other)
 	}
 	planned, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
@@ -192,6 +187,24 @@ func newerThan(paths Paths, id string) (string, error) {
 		return "", err
 	}
 	return newer, nil
+}
+
+// Ready says whether a run could start: for root only, while no other is at work (fault.Locked) and
+// none has left the host half-way (fault.Stopped). Ask before planning: the facts of a host that is
+// being changed, packages half installed among them, make a plan that misleads.
+func Ready(env Env) error {
+	paths := env.Paths.orDefault()
+	if err := mayStart(env, paths); err != nil {
+		return err
+	}
+	other, err := blocking(paths, "")
+	if err != nil {
+		return err
+	}
+	if other != "" {
+		return unfinishedFault(other)
+	}
+	return nil
 }
 
 // mayStart stops before anything: not root, or another run at work.

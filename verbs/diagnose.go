@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/rdmactl/rdmactl/kmod"
 	"github.com/rdmactl/rdmactl/verbs/internal/ibv"
 )
 
@@ -31,15 +32,39 @@ func loadFailed(err error) Check {
 }
 
 // listFailed explains why the library could not list devices.
-func listFailed(err error) Check {
+func (w *worker) listFailed(err error) Check {
 	switch {
 	case errors.Is(err, syscall.ENOSYS):
-		return failed(checkDevices, CodeNoKernelModule, "the kernel's verbs interface is missing, ib_uverbs is not loaded: "+err.Error())
+		return w.noUverbs(": " + err.Error())
 	case errors.Is(err, ibv.ErrABI):
 		return failed(checkDevices, CodeABI, err.Error())
 	default:
 		return failed(checkDevices, CodeVerbFailed, "cannot list devices: "+err.Error())
 	}
+}
+
+// noDevices explains an empty list. Listing may have loaded ib_core, so that the library sees a kernel
+// with RDMA and no device; without ib_uverbs no program would get at one.
+func (w *worker) noDevices() Check {
+	_, err := w.host.ReadDir("/sys/class/infiniband_verbs")
+	if _, sysErr := w.host.ReadDir("/sys/class"); sysErr == nil && errors.Is(err, fs.ErrNotExist) {
+		return w.noUverbs("")
+	}
+	return failed(checkDevices, CodeNoDevice, "neither the kernel nor libibverbs has an RDMA device")
+}
+
+// noUverbs says that ib_uverbs is not loaded, and which file of the host keeps it out, if one does.
+func (w *worker) noUverbs(cause string) Check {
+	c := failed(checkDevices, CodeNoKernelModule, "the kernel's verbs interface is missing, ib_uverbs is not loaded"+cause)
+	config, err := kmod.Config(w.host)
+	if err != nil {
+		return c // modprobe's configuration only adds to what is certain
+	}
+	if kept, where := config.Blacklisted("ib_uverbs"); kept {
+		c.Detail += "; it is kept out by " + where
+		c.Remedy = "take ib_uverbs out of " + where + ", then modprobe ib_uverbs"
+	}
+	return c
 }
 
 // deviceMissing explains why the library does not offer a device that the kernel has.
@@ -146,10 +171,14 @@ func (w *worker) qpFailed(err error, need int) Check {
 }
 
 // connectFailed explains why a queue pair did not reach its state. ENODATA is the kernel's word for a
-// GID that is no longer in the table, EINVAL that of older kernels.
+// GID that is no longer in the table, EINVAL that of older kernels. rdma_rxe keeps the link-local GID
+// of an interface that has no IPv6 address; there is then no route to it (ENETUNREACH).
 func connectFailed(err error, gid *GID) Check {
 	if gid != nil && errors.Is(err, syscall.ENODATA) {
 		return failed(checkConnect, CodeNoGID, fmt.Sprintf("cannot connect from GID %d (%s): the address is gone: %v", gid.Index, gid.Address, err))
+	}
+	if gid != nil && (errors.Is(err, syscall.ENETUNREACH) || errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.EADDRNOTAVAIL)) {
+		return failed(checkConnect, CodeNoGID, fmt.Sprintf("cannot connect from GID %d (%s): the interface has no such address: %v", gid.Index, gid.Address, err))
 	}
 	if gid != nil && errors.Is(err, syscall.ETIMEDOUT) {
 		return failed(checkConnect, CodeTimeout, fmt.Sprintf("cannot connect to GID %d (%s): the address did not resolve: %v", gid.Index, gid.Address, err))

@@ -97,7 +97,7 @@ func (w *worker) run() {
 	w.stage(StageListDevices, "", 0)
 	names, err := lib.Devices()
 	if err != nil {
-		w.check(listFailed(err))
+		w.check(w.listFailed(err))
 		return
 	}
 	// Read only now: listing makes the kernel load ib_core, and devices may have appeared.
@@ -132,7 +132,7 @@ func (w *worker) devices(lib ibv.Lib, offered []string, devices []hostDevice) {
 		}
 	}
 	if len(devices) == 0 {
-		w.check(failed(checkDevices, CodeNoDevice, "neither the kernel nor libibverbs has an RDMA device"))
+		w.check(w.noDevices())
 		return
 	}
 	all := make([]string, 0, len(devices))

@@ -112,6 +112,27 @@ func TestWorker(t *testing.T) {
 			verdict: NotTestable, code: CodeNoDevice, layer: LayerDevice,
 		},
 		{
+			name: "no device and no ib_uverbs",
+			setUp: func() (fakeHost, *fakeLib) {
+				h, l := newFakeHost(), newFakeLib()
+				h.files["/sys/class/net/lo/mtu"] = "65536\n"
+				h.files["/etc/modprobe.d/site.conf"] = "blacklist ib_uverbs\n"
+				l.names = nil
+				return h, l
+			},
+			verdict: NotTestable, code: CodeNoKernelModule, layer: LayerKernel, detail: []string{"/etc/modprobe.d/site.conf"},
+		},
+		{
+			name: "no device with ib_uverbs",
+			setUp: func() (fakeHost, *fakeLib) {
+				h, l := newFakeHost(), newFakeLib()
+				h.files["/sys/class/infiniband_verbs/abi_version"] = "6\n"
+				l.names = nil
+				return h, l
+			},
+			verdict: NotTestable, code: CodeNoDevice, layer: LayerDevice,
+		},
+		{
 			name:  "device that does not exist",
 			setUp: roceHost, request: Request{Device: "mlx5_9"},
 			verdict: NotTestable, code: CodeNoSuchDevice, layer: LayerDevice, detail: []string{"mlx5_9", "rxe0"},
@@ -273,6 +294,11 @@ func TestWorker(t *testing.T) {
 			name:    "address gone when connecting",
 			setUp:   func() (fakeHost, *fakeLib) { h, l := roceHost(); l.rtrErr = syscall.ENODATA; return h, l },
 			verdict: NotTestable, code: CodeNoGID, layer: LayerAddress, detail: []string{"GID 3", "10.9.0.1"},
+		},
+		{
+			name:    "no route to the GID",
+			setUp:   func() (fakeHost, *fakeLib) { h, l := roceHost(); l.rtrErr = syscall.ENETUNREACH; return h, l },
+			verdict: NotTestable, code: CodeNoGID, layer: LayerAddress, detail: []string{"GID 3", "no such address"},
 		},
 		{
 			name:    "no subnet manager",

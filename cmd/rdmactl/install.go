@@ -81,6 +81,11 @@ func runInstall(ctx context.Context, opts installOptions, g *globalOptions) erro
 		return g.finish(report, err)
 	}
 
+	if os.Geteuid() == 0 && !opts.dryRun {
+		if err := install.Ready(env); err != nil {
+			return err
+		}
+	}
 	sources, err := (&sourceOptions{}).open(ctx, g)
 	if err != nil {
 		return err
@@ -112,6 +117,9 @@ func runInstall(ctx context.Context, opts installOptions, g *globalOptions) erro
 		}
 		return g.finish(report, err)
 	case p.Verdict == plan.Install:
+		if err := install.Ready(env); err != nil { // before the question, not after
+			return err
+		}
 		if err := plan.Render(g.err, p, g.color()); err != nil {
 			return fmt.Errorf("cannot print: %w", err)
 		}

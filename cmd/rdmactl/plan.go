@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/rdmactl/rdmactl/host"
 	"github.com/rdmactl/rdmactl/install"
@@ -148,6 +150,7 @@ func runPlan(ctx context.Context, opts planOptions, g *globalOptions) error {
 	if err := g.print(answers, several); err != nil {
 		return err
 	}
+	noteUnfinished(opts.sourceOptions, g)
 	if opts.out != "" && len(answers) == 1 {
 		data, err := json.MarshalIndent(answers[0].value, "", "  ")
 		if err != nil {
@@ -168,6 +171,18 @@ func runPlan(ctx context.Context, opts planOptions, g *globalOptions) error {
 		return exitError{fault.Changes}
 	}
 	return nil
+}
+
+// noteUnfinished says beside a plan for this host that a run is at work or was cut off: what the plan
+// sees is then half-way. Only root can know; the journals are root's.
+func noteUnfinished(opts sourceOptions, g *globalOptions) {
+	if len(opts.evidence) > 0 || opts.root != "" || os.Geteuid() != 0 {
+		return
+	}
+	var f *fault.Error
+	if err := install.Ready(newEnv(host.NewLive())); errors.As(err, &f) {
+		fmt.Fprintf(g.err, "note: %s\nhint: %s\n", f.Msg, f.Hint)
+	}
 }
 
 // defaultProfile is the profile that plan answers for when nothing is named.
