@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/rdmactl/rdmactl/host"
 )
@@ -42,6 +43,14 @@ func (h fakeHost) ReadDir(p string) ([]string, error) {
 	}
 	slices.Sort(names)
 	return slices.Compact(names), nil
+}
+
+// Readlink says that no file is a link.
+func (h fakeHost) Readlink(p string) (string, error) {
+	if _, ok := h.files[p]; ok {
+		return "", &fs.PathError{Op: "readlink", Path: p, Err: syscall.EINVAL}
+	}
+	return "", &fs.PathError{Op: "readlink", Path: p, Err: fs.ErrNotExist}
 }
 
 func (h fakeHost) Stat(p string) (host.FileInfo, error) {
