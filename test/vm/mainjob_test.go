@@ -26,10 +26,15 @@ func TestMainJob(t *testing.T) {
 func mainJob(t *testing.T, m *vm.Machine) {
 	packages, before := packagesOf(m), manifest(m)
 
+	modules := m.ReadFile("/proc/modules")
+
 	// A host without a card is told what can be done, as the ordinary user.
 	says(t, rdmactlAs(t, m, nil, 3, "plan"), "no-rdma-hardware", "--profile soft", "--card")
-	wantVerify(t, rdmactl(t, m, 5, "verify", "-o", "json"), "not-testable", "no-library")
 	sameEvidence(t, m)
+	if names(m.ReadFile("/proc/modules")) != names(modules) {
+		t.Errorf("detect or plan loaded a module: before\n%s\nafter\n%s", modules, m.ReadFile("/proc/modules"))
+	}
+	wantVerify(t, rdmactl(t, m, 5, "verify", "-o", "json"), "not-testable", "no-library")
 
 	p := decode[plan.Plan](t, rdmactlAs(t, m, nil, 0, "plan", "--profile", "soft", "-o", "json"))
 	if p.Verdict != plan.Install || p.Chosen == nil || p.Chosen.Stack != "inbox" {
@@ -76,12 +81,17 @@ func mainJob(t *testing.T, m *vm.Machine) {
 			t.Errorf("no test %s in\n%s", op, v)
 		}
 	}
-	login := m.Exec(vm.Cmd{Argv: []string{onPath, "verify", "--quick", "-o", "json"}, User: "user", Memlock: vm.Memlock(vm.Unlimited)})
+	// A login session of the ordinary user, with the limits that PAM gives it.
+	login := m.Exec(vm.Cmd{Argv: []string{onPath, "verify", "--quick", "-o", "json"}, User: "user", Login: true})
 	if login.Exit != 0 {
 		t.Errorf("the ordinary user: %s", login)
 	}
 	wantVerify(t, login, "pass", "")
 	sameEvidence(t, m)
+
+	if m.Suite() == vm.Trixie() {
+		lintAgrees(t, m)
+	}
 
 	again := decode[runReport](t, rdmactl(t, m, 0, "install", "--profile", "soft", "--yes", "-o", "json"))
 	if again.Verdict != "nothing-to-do" || again.Changed {
@@ -104,6 +114,17 @@ func mainJob(t *testing.T, m *vm.Machine) {
 		t.Errorf("state %q", state)
 	}
 	wantVerify(t, rdmactl(t, m, 5, "verify", "-o", "json"), "not-testable", "no-library")
+}
+
+// names are the module names of /proc/modules, sorted.
+func names(modules string) string {
+	var out []string
+	for line := range strings.Lines(modules) {
+		name, _, _ := strings.Cut(line, " ")
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
 }
 
 // changedFiles are the files that a plan writes.
