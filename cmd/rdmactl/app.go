@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/rdmactl/rdmactl/internal/fault"
@@ -42,13 +43,20 @@ func (g *globalOptions) format() string {
 // run is the whole program with its exit code.
 func run(ctx context.Context, args []string, std streams) int {
 	g := &globalOptions{streams: std}
+	out := &errorKeeper{w: std.out}
+	if _, isFile := std.out.(*os.File); isFile {
+		g.out = out
+	}
 	root := newRootCmd(g)
 	root.SetArgs(args)
 	root.SetIn(std.in)
-	root.SetOut(std.out)
+	root.SetOut(g.out)
 	root.SetErr(std.err)
 	_, err := root.ExecuteContextC(ctx)
-	return report(g, args, err)
+	if out.err != nil {
+		err = fault.New(fault.Failed, "cannot-write", "see where the output goes", "cannot write to stdout: %w", cause(out.err))
+	}
+	return report(g, args, usageError(root, err))
 }
 
 func newRootCmd(g *globalOptions) *cobra.Command {
@@ -65,7 +73,15 @@ Start with "rdmactl plan": it needs no root and changes nothing.` + exitStatus(a
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cmd.Help()
 		},
-		PersistentPreRunE: func(*cobra.Command, []string) error {
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if g.json && cmd.Flags().Changed("output") && g.output != "json" {
+				return fault.New(fault.Usage, "usage", "give one of them", "cannot print two formats: --json and -o %s were both given", g.output)
+			}
+			for _, name := range []string{"kernel", "profile", "stack", "netdev", "date", "save", "out", "root", "plan", "device"} {
+				if f := cmd.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
+					return fault.New(fault.Usage, "usage", "give it a value, or leave it away", "cannot use --%s: it is empty", name)
+				}
+			}
 			switch g.format() {
 			case "table", "json", "yaml":
 				return nil
@@ -77,13 +93,13 @@ Start with "rdmactl plan": it needs no root and changes nothing.` + exitStatus(a
 	cmd.DisableAutoGenTag = true
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return fault.New(fault.Usage, "usage", "see `"+c.CommandPath()+" --help`", "cannot read the command line: %w", err)
+		return fault.New(fault.Usage, "usage", "see `"+c.CommandPath()+" --help`", "cannot read the command line: %s", flagError(err))
 	})
 	flags := cmd.PersistentFlags()
 	flags.StringVarP(&g.output, "output", "o", "table", "print as `FORMAT`: table, json or yaml")
 	flags.BoolVar(&g.json, "json", false, "short for -o json")
 	flags.BoolVar(&g.plain, "no-color", false, "no colour (also: NO_COLOR in the environment)")
-	flags.BoolVarP(&g.verbose, "verbose", "v", false, "say more on stderr")
+	flags.BoolVarP(&g.verbose, "verbose", "v", false, "say on stderr which commands the host is asked")
 	cmd.AddGroup(
 		&cobra.Group{ID: "main", Title: "The main job:"},
 		&cobra.Group{ID: "around", Title: "Around it:"},
@@ -105,14 +121,47 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// errorKeeper remembers the first error of a writer, so that no answer is lost without a word.
+type errorKeeper struct {
+	w   io.Writer
+	err error
+}
+
+func (k *errorKeeper) Write(p []byte) (int, error) {
+	n, err := k.w.Write(p)
+	if k.err == nil {
+		k.err = err
+	}
+	return n, err
+}
+
+// flagError words pflag's errors without the functions of the standard library that found them.
+func flagError(err error) string {
+	text, _, found := strings.Cut(err.Error(), ": strconv.")
+	if found {
+		text += ": not a number"
+	}
+	return text
+}
+
 // usageError turns cobra's own complaints (unknown command) into usage faults.
-func usageError(err error) error {
+func usageError(root *cobra.Command, err error) error {
+	if err == nil {
+		return nil
+	}
 	var f *fault.Error
 	if errors.As(err, &f) {
 		return err
 	}
 	if strings.HasPrefix(err.Error(), "unknown command") {
-		return fault.New(fault.Usage, "usage", "see `rdmactl --help`", "cannot read the command line: %w", err)
+		hint := "see `rdmactl --help`"
+		if parts := strings.Split(err.Error(), `"`); len(parts) > 1 {
+			root.SuggestionsMinimumDistance = 2
+			if close := root.SuggestionsFor(parts[1]); len(close) > 0 {
+				hint = "did you mean `rdmactl " + close[0] + "`? " + hint
+			}
+		}
+		return fault.New(fault.Usage, "usage", hint, "cannot read the command line: %w", err)
 	}
 	return err
 }

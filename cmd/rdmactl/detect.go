@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/rdmactl/rdmactl/detect"
@@ -105,23 +103,6 @@ func runDetectSave(ctx context.Context, opts detectOptions, g *globalOptions) er
 	if opts.save != "-" {
 		fmt.Fprintf(g.err, "evidence of this host is in %s (%d bytes)\n", opts.save, len(data))
 		return g.print([]answer{{value: f, table: func(w io.Writer) error { return detect.Render(w, f, g.color()) }}}, false)
-	}
-	return nil
-}
-
-// writePrivate writes a file of mode 0600, or to out for "-".
-func writePrivate(path string, data []byte, out io.Writer) error {
-	if path == "-" {
-		_, err := out.Write(data)
-		return err
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return fault.New(fault.Failed, "cannot-write", "choose a directory that you may write", "cannot write %s: %w", path, err)
-	}
-	_, wErr := f.Write(data)
-	if err := errors.Join(wErr, f.Chmod(0o600), f.Close()); err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, err)
 	}
 	return nil
 }

@@ -69,7 +69,6 @@ func report(g *globalOptions, args []string, err error) int {
 	if errors.As(err, &done) {
 		return int(done.kind)
 	}
-	err = usageError(err)
 	var f *fault.Error
 	if !errors.As(err, &f) {
 		f = &fault.Error{Kind: fault.Failed, Code: "failed", Msg: err.Error()}

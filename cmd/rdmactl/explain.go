@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/rdmactl/rdmactl/facts"
 	"github.com/rdmactl/rdmactl/internal/fault"
@@ -29,7 +30,7 @@ func runExplain(args []string, g *globalOptions) error {
 		return fault.New(fault.Usage, "usage", "give one code", "cannot explain %d codes at once", len(args))
 	}
 	if len(args) == 1 {
-		c, ok := facts.LookupCode(args[0])
+		c, ok := facts.LookupCode(strings.ToLower(args[0]))
 		if !ok {
 			return fault.New(fault.Usage, "unknown-code", "`rdmactl explain` lists the codes", "cannot explain %q: no such code", args[0])
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -86,6 +87,17 @@ func runInstall(ctx context.Context, opts installOptions, g *globalOptions) erro
 			return err
 		}
 	}
+	var then *plan.Plan
+	if opts.plan != "" {
+		agreed, err := readPlan(opts.plan)
+		if err != nil {
+			return err
+		}
+		then = &agreed
+		if opts.profile == "" && opts.stack == "" {
+			opts.profile = agreed.Profile
+		}
+	}
 	sources, err := (&sourceOptions{}).open(ctx, g)
 	if err != nil {
 		return err
@@ -94,19 +106,19 @@ func runInstall(ctx context.Context, opts installOptions, g *globalOptions) erro
 	if err != nil {
 		return err
 	}
-	if opts.plan != "" {
-		if err := agreed(opts.plan, p); err != nil {
-			return err
+	if then != nil {
+		if diff := plan.Compare(*then, p); len(diff) > 0 {
+			return fault.New(fault.Stopped, "plan-changed", "look at `rdmactl plan` and agree to the new plan",
+				"cannot install plan %s: the plan for this host is another one now:\n  %s", opts.plan, strings.Join(diff, "\n  "))
 		}
 	}
 	switch {
 	case p.Verdict == plan.Refuse:
-		return g.refuse(p)
+		return g.refuse(p, opts.dryRun)
 	case opts.dryRun:
-		// What the dry run shows is the data, unless it is asked for as JSON.
 		out := g.out
 		if g.format() != "table" {
-			out = g.err
+			out = io.Discard // the report has it all
 		}
 		if err := plan.Render(out, p, g.color()); err != nil {
 			return fmt.Errorf("cannot print: %w", err)
@@ -120,8 +132,10 @@ func runInstall(ctx context.Context, opts installOptions, g *globalOptions) erro
 		if err := install.Ready(env); err != nil { // before the question, not after
 			return err
 		}
-		if err := plan.Render(g.err, p, g.color()); err != nil {
-			return fmt.Errorf("cannot print: %w", err)
+		if g.format() == "table" {
+			if err := plan.Render(g.err, p, g.color()); err != nil {
+				return fmt.Errorf("cannot print: %w", err)
+			}
 		}
 		if err := confirm(g, opts.yes, "Install this?"); err != nil {
 			return err
@@ -134,52 +148,60 @@ func runInstall(ctx context.Context, opts installOptions, g *globalOptions) erro
 	return g.finish(report, err)
 }
 
-// agreed compares the plan made now with the one that the user has seen. The file is never executed.
-func agreed(path string, now plan.Plan) error {
-	data, err := readSmall(path)
+// readPlan reads the plan that the user has seen. It is compared, never executed.
+func readPlan(path string) (plan.Plan, error) {
+	const hint = "write it anew with `rdmactl plan --out`"
+	data, err := readRegular(path, maxSmall)
 	if err != nil {
-		return fault.New(fault.Usage, "faulty-plan", "name a file written by `rdmactl plan --out`", "cannot read plan %s: %w", path, err)
+		return plan.Plan{}, fault.New(fault.Usage, "faulty-plan", "name a file written by `rdmactl plan --out`", "cannot read plan %s: %w", path, err)
 	}
-	var then plan.Plan
-	dec := json.NewDecoder(strings.NewReader(string(data)))
+	var p plan.Plan
+	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(&then); err != nil {
-		return fault.New(fault.Usage, "faulty-plan", "write it anew with `rdmactl plan --out`", "cannot read plan %s: %s: %w", path, jsonPosition(data, err), err)
+	if err := dec.Decode(&p); err != nil {
+		return plan.Plan{}, fault.New(fault.Usage, "faulty-plan", hint, "cannot read plan %s:%s", path, jsonProblem(data, dec.InputOffset(), err))
 	}
-	if then.Schema != plan.Schema {
-		return fault.New(fault.Usage, "faulty-plan", "write it anew with `rdmactl plan --out`", "cannot read plan %s: schema is %q, not %q", path, then.Schema, plan.Schema)
+	if _, err := dec.Token(); err != io.EOF {
+		return plan.Plan{}, fault.New(fault.Usage, "faulty-plan", hint, "cannot read plan %s:%s: more follows after the plan", path, position(data, dec.InputOffset()))
 	}
-	if diff := plan.Compare(then, now); len(diff) > 0 {
-		return fault.New(fault.Stopped, "plan-changed", "look at `rdmactl plan` and agree to the new plan",
-			"cannot install plan %s: the plan for this host is another one now:\n  %s", path, strings.Join(diff, "\n  "))
+	if p.Schema != plan.Schema {
+		return plan.Plan{}, fault.New(fault.Usage, "faulty-plan", hint, "cannot read plan %s:1:1: schema is %q, not %q", path, p.Schema, plan.Schema)
 	}
-	return nil
+	return p, nil
 }
 
-// jsonPosition names line and column of a JSON error.
-func jsonPosition(data []byte, err error) string {
-	offset := int64(-1)
+// jsonProblem is "line:column: what is wrong"; read is how far the decoder came.
+func jsonProblem(data []byte, read int64, err error) string {
 	var syntax *json.SyntaxError
 	var typ *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &syntax):
-		offset = syntax.Offset
+		return position(data, syntax.Offset) + ": " + syntax.Error()
 	case errors.As(err, &typ):
-		offset = typ.Offset
+		return fmt.Sprintf("%s: %q cannot be a %s", position(data, typ.Offset), typ.Field, typ.Value)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return position(data, int64(len(data))) + ": the file ends before the plan does"
 	}
-	if offset < 0 || offset > int64(len(data)) {
-		return "1:1"
-	}
-	before := string(data[:offset])
-	line := strings.Count(before, "\n") + 1
-	return fmt.Sprintf("%d:%d", line, len(before)-strings.LastIndex(before, "\n"))
+	return position(data, read) + ": " + strings.TrimPrefix(err.Error(), "json: ")
 }
 
-// refuse shows a refused plan: for a person on stderr, as data a run report with the reasons.
-func (g *globalOptions) refuse(p plan.Plan) error {
+// position is "line:column" of an offset, both from 1.
+func position(data []byte, offset int64) string {
+	before := data[:min(max(offset, 0), int64(len(data)))]
+	line := bytes.Count(before, []byte("\n")) + 1
+	return fmt.Sprintf("%d:%d", line, len(before)-bytes.LastIndexByte(before, '\n'))
+}
+
+// refuse shows a refused plan: for a person on stderr (on stdout if a dry run asked for it), as data a
+// run report with the reasons.
+func (g *globalOptions) refuse(p plan.Plan, dryRun bool) error {
 	kind := plan.Fault(p).Kind
 	if g.format() == "table" {
-		if err := plan.Render(g.err, p, g.color()); err != nil {
+		out := g.err
+		if dryRun {
+			out = g.out
+		}
+		if err := plan.Render(out, p, g.color()); err != nil {
 			return fmt.Errorf("cannot print: %w", err)
 		}
 		return exitError{kind}

@@ -26,6 +26,7 @@ func main() {
 		os.Exit(code)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process whatever it does
 	code := run(ctx, os.Args[1:], std)
 	stop()
 	os.Exit(code)

@@ -66,7 +66,13 @@ func (o *wishOptions) request(told host.Told, kernel string) plan.Request {
 
 // make makes the plan of one host.
 func (o *wishOptions) make(s source, kernel string) (plan.Plan, error) {
-	req := o.request(s.reader.Told(), kernel)
+	told := s.reader.Told()
+	if req := told.Request; o.profile == "" && req != nil && isFileName(req.Profile) {
+		// Evidence may come from a stranger; it does not choose files of this machine to read.
+		return plan.Plan{}, fault.New(fault.Usage, "faulty-evidence", "give the file with --profile if you mean it",
+			"cannot plan for the profile that the evidence names: %q is a file, and evidence may only name a built-in profile", req.Profile)
+	}
+	req := o.request(told, kernel)
 	profile, err := loadProfile(req.Profile)
 	if err != nil {
 		return plan.Plan{}, err
@@ -99,7 +105,9 @@ func newPlanCmd(g *globalOptions) *cobra.Command {
 		Long: `Give a verdict for each of the five stacks and the steps that take this host to the chosen one. Nothing is
 changed and no root is needed. Without --profile or --stack the answer is for the profile "lts".
 
-A host without an RDMA card is refused (exit 3) with what was looked at and what can be done.` +
+A host without an RDMA card is refused (exit 3) with what was looked at and what can be done. With more than
+one host (--evidence repeated, or a directory) the exit code is 0 when each got an answer, refusals
+included; the verdicts are in the answers.` +
 			exitStatus(0, fault.Failed, fault.Usage, fault.Refused, fault.Stopped, fault.Changes),
 		Example: "  rdmactl plan\n  rdmactl plan --profile soft --resolve\n  rdmactl plan --evidence host.yaml -o json",
 		Args:    noArgs,
@@ -121,7 +129,7 @@ func runPlan(ctx context.Context, opts planOptions, g *globalOptions) error {
 	if opts.out != "" && several {
 		return fault.New(fault.Usage, "usage", "give one host", "cannot write %s: the answer is about several hosts", opts.out)
 	}
-	var answers []answer
+	answers := make([]answer, 0, len(sources))
 	var refused *fault.Error
 	var changes bool
 	for _, s := range sources {
@@ -163,9 +171,7 @@ func runPlan(ctx context.Context, opts planOptions, g *globalOptions) error {
 	switch {
 	case faulty != nil:
 		return faulty
-	case several: // every host got its answer
-		return nil
-	case refused != nil:
+	case refused != nil && !several: // of several, every host got its answer
 		return exitError{refused.Kind}
 	case changes && opts.detailed:
 		return exitError{fault.Changes}
@@ -195,7 +201,7 @@ func loadProfile(name string) (profiles.Profile, error) {
 		name = defaultProfile
 	}
 	if isFileName(name) {
-		data, err := readSmall(name)
+		data, err := readRegular(name, maxSmall)
 		if err != nil {
 			return profiles.Profile{}, fault.New(fault.Usage, "faulty-profile", "name a profile or a file that you may read",
 				"cannot read profile %s: %w", name, err)

@@ -39,6 +39,14 @@ func newProfilesCmd(g *globalOptions) *cobra.Command {
 	return cmd
 }
 
+// profilesSchema names the JSON form of a profileList.
+const profilesSchema = "rdmactl.profiles/v1"
+
+type profileList struct {
+	Schema   string             `json:"schema"`
+	Profiles []profiles.Profile `json:"profiles"`
+}
+
 func runProfilesList(g *globalOptions) error {
 	names, err := profiles.List()
 	if err != nil {
@@ -52,11 +60,7 @@ func runProfilesList(g *globalOptions) error {
 		}
 		list = append(list, p)
 	}
-	value := struct {
-		Schema   string             `json:"schema"`
-		Profiles []profiles.Profile `json:"profiles"`
-	}{"rdmactl.profiles/v1", list}
-	return g.print([]answer{{value: value, table: func(w io.Writer) error {
+	return g.print([]answer{{value: profileList{profilesSchema, list}, table: func(w io.Writer) error {
 		t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 		for _, p := range list {
 			fmt.Fprintf(t, "%s\t%s\n", p.Name, p.Summary)
@@ -84,16 +88,24 @@ func runProfilesLint(args []string, g *globalOptions) error {
 	if len(args) == 0 {
 		return fault.New(fault.Usage, "usage", "name the files", "cannot check profiles: no file was given")
 	}
+	sound := make([]profiles.Profile, 0, len(args))
 	for _, file := range args {
-		data, err := readSmall(file)
+		data, err := readRegular(file, maxSmall)
 		if err != nil {
-			return fault.New(fault.Usage, "faulty-profile", "name a file that you may read", "cannot read profile %s: %w", file, err)
+			return fault.New(fault.Usage, "faulty-profile", "name a profile file", "cannot read profile %s: %w", file, err)
 		}
 		p, err := profiles.LoadFile(file, data)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(g.err, "%s: profile %s is well-formed\n", file, p.Name)
+		sound = append(sound, p)
 	}
-	return nil
+	return g.print([]answer{{value: profileList{profilesSchema, sound}, table: func(w io.Writer) error {
+		for i, p := range sound {
+			if _, err := fmt.Fprintf(w, "%s: profile %s is well-formed\n", args[i], p.Name); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}}, false)
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/rdmactl/rdmactl/facts"
 	"github.com/rdmactl/rdmactl/install"
 	"github.com/rdmactl/rdmactl/plan"
-	"github.com/rdmactl/rdmactl/profiles"
 	"github.com/rdmactl/rdmactl/verbs"
 )
 
@@ -36,10 +35,7 @@ func schemas() map[string]any {
 			Schema string       `json:"schema"`
 			Codes  []facts.Code `json:"codes"`
 		}{},
-		"rdmactl.profiles/v1": struct {
-			Schema   string             `json:"schema"`
-			Profiles []profiles.Profile `json:"profiles"`
-		}{},
+		profilesSchema: profileList{},
 	}
 }
 

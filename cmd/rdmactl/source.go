@@ -53,10 +53,10 @@ func (s *sourceOptions) open(ctx context.Context, g *globalOptions) ([]source, e
 		if err != nil {
 			return nil, fault.New(fault.Usage, "usage", "name the directory of an unpacked image", "cannot read the image %s: %w", s.root, err)
 		}
-		return []source{s.detect(ctx, "", r)}, nil
+		return []source{s.detect(ctx, "", g.verbosely(r))}, nil
 	}
 	if len(s.evidence) == 0 {
-		return []source{s.detect(ctx, "", host.NewLive())}, nil
+		return []source{s.detect(ctx, "", g.verbosely(host.NewLive()))}, nil
 	}
 	var out []source
 	var faulty []string
@@ -67,7 +67,10 @@ func (s *sourceOptions) open(ctx context.Context, g *globalOptions) ([]source, e
 			continue
 		}
 		for _, file := range files {
-			docs, err := readEvidence(file, g.in)
+			docs, err := readEvidence(ctx, file, g.in)
+			if ctx.Err() != nil {
+				return nil, err
+			}
 			if err != nil {
 				faulty = append(faulty, err.Error())
 			}
@@ -79,16 +82,16 @@ func (s *sourceOptions) open(ctx context.Context, g *globalOptions) ([]source, e
 				if len(docs) > 1 {
 					name = fmt.Sprintf("%s#%d", name, i+1)
 				}
-				out = append(out, s.detect(ctx, name, host.NewReplay(doc)))
+				out = append(out, s.detect(ctx, name, g.verbosely(host.NewReplay(doc))))
 			}
 		}
 	}
 	if len(faulty) > 0 {
-		return out, fault.New(fault.Usage, "faulty-evidence", "mend the lines named; the format is in docs/evidence.md",
+		return out, fault.New(fault.Usage, "faulty-evidence", "the format of evidence is in docs/evidence.md",
 			"%s", strings.Join(faulty, "\n"))
 	}
 	if len(out) == 0 {
-		return nil, fault.New(fault.Usage, "faulty-evidence", "give files that end in .yaml", "cannot read evidence: no host in %s", strings.Join(s.evidence, ", "))
+		return nil, fault.New(fault.Usage, "faulty-evidence", "a directory is read for its *.yaml files", "cannot read evidence: no host in %s", strings.Join(s.evidence, ", "))
 	}
 	return out, nil
 }
@@ -110,7 +113,7 @@ func evidenceFiles(path string) ([]string, error) {
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read evidence %s: %w", path, err)
+		return nil, fmt.Errorf("cannot read evidence %s: %w", path, cause(err))
 	}
 	if !info.IsDir() {
 		return []string{path}, nil
@@ -126,22 +129,16 @@ func evidenceFiles(path string) ([]string, error) {
 // maxEvidence bounds one evidence file in bytes.
 const maxEvidence = 64 << 20
 
-func readEvidence(file string, stdin io.Reader) ([]*host.Evidence, error) {
-	in := stdin
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, fmt.Errorf("cannot read evidence %s: %w", file, err)
-		}
-		defer f.Close()
-		in = f
+func readEvidence(ctx context.Context, file string, stdin io.Reader) ([]*host.Evidence, error) {
+	var data []byte
+	var err error
+	if file == "-" {
+		data, err = readStdin(ctx, stdin, maxEvidence)
+	} else {
+		data, err = readRegular(file, maxEvidence)
 	}
-	data, err := io.ReadAll(io.LimitReader(in, maxEvidence+1))
 	if err != nil {
 		return nil, fmt.Errorf("cannot read evidence %s: %w", file, err)
-	}
-	if len(data) > maxEvidence {
-		return nil, fmt.Errorf("cannot read evidence %s: larger than %d MiB", file, maxEvidence>>20)
 	}
 	return host.ParseEvidence(file, data)
 }
