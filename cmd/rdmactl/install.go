@@ -82,11 +82,6 @@ func runInstall(ctx context.Context, opts installOptions, g *globalOptions) erro
 		return g.finish(report, err)
 	}
 
-	if os.Geteuid() == 0 && !opts.dryRun {
-		if err := install.Ready(env); err != nil {
-			return err
-		}
-	}
 	var then *plan.Plan
 	if opts.plan != "" {
 		agreed, err := readPlan(opts.plan)
@@ -96,6 +91,11 @@ func runInstall(ctx context.Context, opts installOptions, g *globalOptions) erro
 		then = &agreed
 		if opts.profile == "" && opts.stack == "" {
 			opts.profile = agreed.Profile
+		}
+	}
+	if os.Geteuid() == 0 && !opts.dryRun {
+		if err := install.Ready(env); err != nil {
+			return err
 		}
 	}
 	sources, err := (&sourceOptions{}).open(ctx, g)
