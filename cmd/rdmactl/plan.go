@@ -130,6 +130,7 @@ func runPlan(ctx context.Context, opts planOptions, g *globalOptions) error {
 		return fault.New(fault.Usage, "usage", "give one host", "cannot write %s: the answer is about several hosts", opts.out)
 	}
 	answers := make([]answer, 0, len(sources))
+	var planned plan.Plan
 	var refused *fault.Error
 	var changes bool
 	for _, s := range sources {
@@ -140,6 +141,7 @@ func runPlan(ctx context.Context, opts planOptions, g *globalOptions) error {
 			}
 			return err
 		}
+		planned = p // without the solver's answer, which each run asks for anew
 		if opts.resolve && p.Verdict == plan.Install {
 			solution, left, err := install.Resolve(ctx, s.reader, p)
 			if err != nil {
@@ -160,7 +162,7 @@ func runPlan(ctx context.Context, opts planOptions, g *globalOptions) error {
 	}
 	noteUnfinished(opts.sourceOptions, g)
 	if opts.out != "" && len(answers) == 1 {
-		data, err := json.MarshalIndent(answers[0].value, "", "  ")
+		data, err := json.MarshalIndent(planned, "", "  ")
 		if err != nil {
 			return fmt.Errorf("cannot write %s: %w", opts.out, err)
 		}
