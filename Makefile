@@ -43,7 +43,7 @@ fuzz:
 vm: build
 	RDMACTL_VM=1 $(GO) test -count=1 -timeout 80m -v ./test/vm
 
-test: prepare check race fuzz vm
+test: prepare check race vm fuzz
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -67,6 +67,10 @@ func HostWithKernel(ctx context.Context, r host.Reader, release string) facts.Fa
 
 	f.Netdevs = withAddresses(hw.netdevs, addresses)
 	f.PCI, f.RDMA = hw.pci, withSoftwareDrivers(hw.rdma, f.Modules.Loaded)
+	f.Modules.DKMS = withOrigins(f.Modules.DKMS, f.Packages, f.Distro)
+	if p.evidence() {
+		f.RDMA = withNamedDrivers(f.RDMA)
+	}
 	f.Access = p.access(f.Netdevs)
 	f.Userspace = copies.owned(f.Packages)
 	p.describeWanted(&f)

@@ -21,11 +21,9 @@ type hardware struct {
 func (p probe) hardware() hardware {
 	if p.told.Kind == "root" {
 		// The build host's cards are not the image's.
-		const source = "an image has no hardware"
+		const source, why = "--root", "an image has no hardware of its own"
 		return hardware{
-			facts.Field[[]facts.PCIDevice]{Source: source},
-			facts.Field[[]facts.RDMADevice]{Source: source},
-			facts.Field[[]facts.Netdev]{Source: source},
+			unknown[[]facts.PCIDevice](source, why), unknown[[]facts.RDMADevice](source, why), unknown[[]facts.Netdev](source, why),
 		}
 	}
 	hw := hardware{rdma: p.rdma(), netdevs: p.netdevs()}

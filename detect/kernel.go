@@ -18,8 +18,8 @@ import (
 func (p probe) kernel(arch facts.Field[string]) facts.Kernel {
 	k := facts.Kernel{
 		Release: p.release(), Arch: arch, Taint: parsed(p.attr("/proc/sys/kernel/tainted"), int64Of),
-		Lockdown: parsed(p.attr("/sys/kernel/security/lockdown"), bracketed),
-		Cmdline:  parsed(p.attr("/proc/cmdline"), func(s string) (string, error) { return redactCmdline(s), nil }),
+		Lockdown: p.lockdown(),
+		Cmdline:  parsed(p.attr("/proc/cmdline"), func(s string) (string, error) { return host.CleanCredentials("/proc/cmdline", s), nil }),
 	}
 	names, err := p.r.ReadDir("/lib/modules")
 	k.Installed = field(names, "/lib/modules", err)
@@ -34,6 +34,10 @@ func (p probe) kernel(arch facts.Field[string]) facts.Kernel {
 	if p.kernelAsked != "" {
 		k.Running = k.Release.Or("") == p.kernelAsked && p.told.Kind != "root"
 		k.Release = facts.Is(p.kernelAsked, "--kernel")
+	}
+	// The release becomes a part of paths and questions.
+	if text, ok := k.Release.Get(); ok && !facts.IsKernelRelease(text) {
+		k.Release, k.Running = unknown[string](k.Release.Source, "%q is not the release of a kernel", text), false
 	}
 	release, ok := k.Release.Get()
 	if !ok {
@@ -264,26 +268,4 @@ func bracketed(s string) (string, error) {
 		return "", errors.New(strconv.Quote(s) + " has no word in brackets")
 	}
 	return word, nil
-}
-
-var (
-	secretArgument = regexp.MustCompile(`(?i)(pass|pwd|secret|token|cred|auth|chap|key)`)
-	userInfo       = regexp.MustCompile(`[^\s/@=:]*:[^\s/@]*@`)
-	secretQuery    = regexp.MustCompile(`(?i)([?&;][^=&\s]*(?:pass|pwd|secret|token|cred|auth|key|sig)[^=&\s]*=)[^&;\s]*`)
-)
-
-// redactCmdline takes secrets out of a kernel command line: values of arguments whose name speaks
-// of one, user information and secret parameters of URLs.
-func redactCmdline(text string) string {
-	words := strings.Fields(text)
-	for i, word := range words {
-		name, value, ok := strings.Cut(word, "=")
-		if ok && value != "" && secretArgument.MatchString(name) && !strings.HasPrefix(name, "keyboard") {
-			words[i] = name + "=REDACTED"
-			continue
-		}
-		word = userInfo.ReplaceAllString(word, "REDACTED@")
-		words[i] = secretQuery.ReplaceAllString(word, "${1}REDACTED")
-	}
-	return strings.Join(words, " ")
 }

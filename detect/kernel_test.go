@@ -25,12 +25,25 @@ func TestKernelFlavour(t *testing.T) {
 	}
 }
 
+// TestRedactCmdline holds what is shown of a command line, live and from what was saved of it.
 func TestRedactCmdline(t *testing.T) {
 	in := "root=/dev/vda1 ks=http://user:pw@h/ks.cfg?a=1&token=xyz rd.iscsi.password=secret netroot=iscsi:me:pw@192.0.2.1::3260 " +
-		"API_TOKEN=t inst.repo=https://h/r quiet keyboardtype=pc password= module.sig_enforce=1"
+		"API_TOKEN=t inst.repo=https://h/r quiet keyboardtype=pc password= module.sig_enforce=1 iommu.passthrough=1 " +
+		"wifi.psk=xyz luks.passphrase=\"two secret\" user=bob,pass=secret"
 	want := "root=/dev/vda1 ks=http://REDACTED@h/ks.cfg?a=1&token=REDACTED rd.iscsi.password=REDACTED netroot=REDACTED@192.0.2.1::3260 " +
-		"API_TOKEN=REDACTED inst.repo=https://h/r quiet keyboardtype=pc password= module.sig_enforce=1"
-	got := redactCmdline(in)
+		"API_TOKEN=REDACTED inst.repo=https://h/r quiet keyboardtype=pc password= module.sig_enforce=1 iommu.passthrough=1 " +
+		"wifi.psk=REDACTED luks.passphrase=REDACTED user=bob,pass=REDACTED"
+	shown := func(text string) string {
+		return detected(t, &host.Evidence{Files: map[string]string{"/proc/cmdline": text}}).Kernel.Cmdline.Or("")
+	}
+	got := shown(in + "\n")
+	saved := &host.Evidence{Files: map[string]string{"/proc/cmdline": in + "\n"}}
+	if err := host.Redact(saved, true); err != nil {
+		t.Fatal(err)
+	}
+	if again := shown(saved.Files["/proc/cmdline"]); again != got {
+		t.Errorf("live  %s\nsaved %s", got, again)
+	}
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -64,8 +64,10 @@ func isDriver(name string) bool {
 
 func (p probe) modules(k facts.Kernel) facts.Modules {
 	m := facts.Modules{OnDisk: []facts.DiskModule{}, Loaded: p.loaded(), Blacklisted: p.blacklisted(), LoadAtBoot: p.loadAtBoot()}
+	m.DKMS = p.dkms()
 	release, ok := k.Release.Get()
 	if !ok {
+		p.completeLoaded(&m)
 		return m
 	}
 	stack := stackModules()
@@ -78,6 +80,7 @@ func (p probe) modules(k facts.Kernel) facts.Modules {
 		})
 	}
 	wg.Wait()
+	p.completeLoaded(&m)
 	return m
 }
 
@@ -153,6 +156,9 @@ func (p probe) diskModule(release string, s stackModule, config facts.Field[map[
 		return m
 	default:
 		m.Path = field("", source, err)
+		if m.Path.IsAbsent() && p.depmodMissing(release) {
+			m.Path = unknown[string](source, "it is not there: depmod was not run for %s", release)
+		}
 		if m.Path.IsAbsent() {
 			m.Origin, m.Version, m.SrcVersion = facts.None[string](source), facts.None[string](source), facts.None[string](source)
 			m.Vermagic, m.Signer = facts.None[string](source), facts.None[string](source)
@@ -162,6 +168,17 @@ func (p probe) diskModule(release string, s stackModule, config facts.Field[map[
 		p.describeModule(release, &m)
 	}
 	return m
+}
+
+// depmodMissing says that a kernel's modules are there and their index is not, as in an image whose
+// kernel package was only unpacked. Then nothing tells which modules the kernel has.
+func (p probe) depmodMissing(release string) bool {
+	dir := "/lib/modules/" + release
+	if _, err := p.r.Stat(dir); err != nil {
+		return false
+	}
+	_, err := p.r.Stat(dir + "/modules.dep")
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 func (p probe) describeModule(release string, m *facts.DiskModule) {

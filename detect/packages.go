@@ -20,17 +20,13 @@ func (p probe) packages(d facts.Distro) facts.Packages {
 	var all facts.Field[[]facts.Package]
 	switch {
 	case p.evidence():
-		if all = p.debPackages(); all.IsUnknown() {
-			all = p.rpmPackages()
-		}
+		all = p.anyPackages(family)
 	case family == "rhel" || family == "suse":
 		all = p.rpmPackages()
 	case family == "debian":
 		all = p.debPackages()
 	default:
-		if all = p.debPackages(); all.IsUnknown() {
-			all = p.rpmPackages()
-		}
+		all = p.anyPackages(family)
 	}
 	if !all.IsKnown() {
 		out.Installed = all
@@ -69,6 +65,24 @@ func (p probe) packages(d facts.Distro) facts.Packages {
 	}
 	p.heldByCommand(&out)
 	return out
+}
+
+// anyPackages reads whichever database is told. Where none is, the one that the family has is named,
+// or both.
+func (p probe) anyPackages(family string) facts.Field[[]facts.Package] {
+	deb := p.debPackages()
+	if !deb.IsUnknown() {
+		return deb
+	}
+	rpm := p.rpmPackages()
+	switch {
+	case !rpm.IsUnknown(), family == "rhel", family == "suse":
+		return rpm
+	case family == "debian":
+		return deb
+	}
+	rpm.Source = deb.Source + " or " + rpm.Source
+	return rpm
 }
 
 func sortPackages(list []facts.Package) {

@@ -14,11 +14,11 @@ func (p probe) platform() facts.Platform {
 	var out facts.Platform
 	if p.told.Kind == "root" {
 		// An image runs nowhere yet.
-		const source = "an image"
+		const source, why = "--root", "an image runs nowhere yet"
 		for _, f := range []*facts.Field[string]{&out.Virtualization, &out.ContainerRuntime, &out.MachineVendor, &out.MachineModel} {
-			f.Source = source
+			*f = unknown[string](source, why)
 		}
-		out.Container.Source, out.Systemd.Source = source, source
+		out.Container, out.Systemd = unknown[bool](source, why), unknown[bool](source, why)
 		out.UID = p.uid()
 		return out
 	}
@@ -95,7 +95,7 @@ func (p probe) container() (facts.Field[bool], facts.Field[string]) {
 	if told == nil {
 		return in, runtime
 	}
-	const source = "context"
+	const source = "the evidence's context"
 	if known, ok := in.Get(); !ok || known != *told {
 		in, runtime = facts.Is(*told, source), facts.Field[string]{Source: source}
 		if !*told {

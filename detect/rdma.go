@@ -202,6 +202,20 @@ func withSoftwareDrivers(devices facts.Field[[]facts.RDMADevice], loaded facts.F
 	return devices
 }
 
+var kernelName = regexp.MustCompile(`^(mlx[45])_[0-9]+$`)
+
+// withNamedDrivers takes the driver from the name that the kernel gives a device, where evidence
+// tells nothing better. Names of udev's rules (rocep94s0, ibs1f0) start otherwise.
+func withNamedDrivers(devices facts.Field[[]facts.RDMADevice]) facts.Field[[]facts.RDMADevice] {
+	for i := range devices.Value {
+		d := &devices.Value[i]
+		if m := kernelName.FindStringSubmatch(d.Name); m != nil && d.Driver.IsUnknown() {
+			d.Driver = facts.Is(m[1]+"_ib", "the name "+d.Name)
+		}
+	}
+	return devices
+}
+
 func (p probe) rdmaPort(device string, n int, d facts.RDMADevice) facts.Port {
 	dir := device + "/ports/" + strconv.Itoa(n)
 	port := facts.Port{

@@ -3,6 +3,7 @@ package detect
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -18,7 +19,7 @@ const (
 // Render prints the layers from the application down to the card, each with what is there and where
 // it comes from, and last the host. "none" is known to be absent; "unknown" says why it is.
 func Render(w io.Writer, f facts.Facts, color bool) error {
-	t := &table{color: color}
+	t := &table{color: color, gather: f.Origin == "evidence"}
 	t.rows("Application limits", memlockRow(f.Memlock))
 	t.rows("Verbs library", libraryRows(f)...)
 	t.rows("Providers", providerRows(f)...)
@@ -30,6 +31,10 @@ func Render(w io.Writer, f facts.Facts, color bool) error {
 	t.rows("Network interface", netdevRows(f)...)
 	t.rows("Card", cardRows(f.PCI)...)
 	t.rows("Host", hostRow(f))
+	if len(t.notTold) > 0 {
+		t.gather = false
+		t.rows("Not told", strings.Join(t.notTold, ", "))
+	}
 	_, err := io.WriteString(w, t.out.String())
 	return err
 }
@@ -38,9 +43,18 @@ func Render(w io.Writer, f facts.Facts, color bool) error {
 type table struct {
 	out   strings.Builder
 	color bool
+	// gather puts what evidence does not tell into one last row.
+	gather  bool
+	notTold []string
 }
 
 func (t *table) rows(label string, rows ...string) {
+	if t.gather && len(rows) == 1 {
+		if source, ok := notTold(rows[0]); ok {
+			t.notTold = append(t.notTold, label+source)
+			return
+		}
+	}
 	if len(rows) == 0 {
 		rows = []string{"none"}
 	}
@@ -50,6 +64,20 @@ func (t *table) rows(label string, rows ...string) {
 			label = ""
 		}
 	}
+}
+
+var notToldRow = regexp.MustCompile(`^(?:[a-z0-9_ ]+: )?unknown \(not told(?:: (.*))?\)$`)
+
+// notTold says that a row is nothing but silence, and what would tell.
+func notTold(row string) (source string, ok bool) {
+	m := notToldRow.FindStringSubmatch(row)
+	if m == nil {
+		return "", false
+	}
+	if m[1] != "" {
+		source = " (" + m[1] + ")"
+	}
+	return source, true
 }
 
 func (t *table) label(label string) string {

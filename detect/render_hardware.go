@@ -36,10 +36,7 @@ func rdmaRows(devices facts.Field[[]facts.RDMADevice]) []string {
 }
 
 func portText(p facts.Port) string {
-	parts := []string{fmt.Sprintf("%d state unknown", p.Number)}
-	if p.State.IsKnown() || p.PhysState.IsKnown() {
-		parts[0] = fmt.Sprintf("%d %s %s", p.Number, brief(p.State), brief(p.PhysState))
-	}
+	parts := []string{strconv.Itoa(p.Number) + " " + stateText(p)}
 	if layer, ok := p.LinkLayer.Get(); ok {
 		parts = append(parts, layer)
 	}
@@ -53,10 +50,33 @@ func portText(p facts.Port) string {
 		parts = append(parts, "MTU "+strconv.Itoa(mtu))
 	}
 	if lid, ok := p.LID.Get(); ok && p.LinkLayer.Or("") == "InfiniBand" {
-		parts = append(parts, "LID "+strconv.Itoa(lid))
+		parts = append(parts, "LID "+lidText(lid))
 	}
 	parts = append(parts, "GIDs "+gidsText(p.GIDs))
 	return strings.Join(parts, ", ")
+}
+
+// stateText prints the logical and the physical state as sysfs does, and says which is not known.
+func stateText(p facts.Port) string {
+	state, logical := p.State.Get()
+	phys, physical := p.PhysState.Get()
+	switch {
+	case logical && physical:
+		return state + " " + phys
+	case logical:
+		return state + " (physical state unknown)"
+	case physical:
+		return "state unknown (physical state " + phys + ")"
+	}
+	return "state unknown"
+}
+
+// lidText prints a LID. A port without one shows the permissive LID.
+func lidText(lid int) string {
+	if lid == 0xffff {
+		return "none"
+	}
+	return strconv.Itoa(lid)
 }
 
 // gidsText counts the GIDs by type.
@@ -135,7 +155,9 @@ func netdevRows(f facts.Facts) []string {
 		rows = append(rows, row)
 	}
 	if len(rows) == 0 {
-		return []string{shown(f.Netdevs, func(list []facts.Netdev) string { return fmt.Sprintf("none of an RDMA card, %d others", len(list)) })}
+		return []string{shown(f.Netdevs, func(list []facts.Netdev) string {
+			return fmt.Sprintf("none of an RDMA card, %s", plural(len(list), "other"))
+		})}
 	}
 	return rows
 }
@@ -155,9 +177,16 @@ func cardRows(pci facts.Field[[]facts.PCIDevice]) []string {
 		rows = append(rows, cardText(d))
 	}
 	if others > 0 {
-		rows = append(rows, fmt.Sprintf("%d network function(s) without RDMA", others))
+		rows = append(rows, plural(others, "network function")+" without RDMA")
 	}
 	return rows // without any, the label's row says "none"
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func cardText(d facts.PCIDevice) string {
@@ -215,7 +244,7 @@ func hostRow(f facts.Facts) string {
 	}
 	switch {
 	case f.Platform.Container.Or(false):
-		parts = append(parts, strings.TrimSpace("in a container "+f.Platform.ContainerRuntime.Or("")))
+		parts = append(parts, strings.Join(strings.Fields("in a "+f.Platform.ContainerRuntime.Or("")+" container"), " "))
 	case f.Platform.Virtualization.Or("") == "none":
 		parts = append(parts, "bare metal")
 	}

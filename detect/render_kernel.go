@@ -9,12 +9,32 @@ import (
 
 func driverRow(f facts.Facts) string {
 	names := driversOf(f)
-	if len(names) == 0 && !f.PCI.IsKnown() {
-		return shown(f.PCI, func([]facts.PCIDevice) string { return "" })
+	if len(names) == 0 {
+		if !f.PCI.IsKnown() {
+			return shown(f.PCI, func([]facts.PCIDevice) string { return "" })
+		}
+		return "none"
 	}
-	return modulesRow(f.Modules, names...)
+	row := modulesRow(f.Modules, names...)
+	// A device is there only while its driver is in memory.
+	var used []string
+	for _, d := range f.RDMA.Or(nil) {
+		driver, ok := d.Driver.Get()
+		if ok && !isLoaded(f.Modules.Loaded, driver) && !builtIn(f.Modules.OnDisk, driver) {
+			used = append(used, driver+" by "+d.Name)
+		}
+	}
+	if len(used) > 0 {
+		row += "; in use: " + strings.Join(used, ", ")
+		if _, silent := notTold(strings.Split(row, "; in use")[0]); silent {
+			row = "in use: " + strings.Join(used, ", ")
+		}
+	}
+	return row
 }
 
+// driversOf are the drivers that the cards want and the devices have. Where the cards are not told,
+// they are those that something tells of.
 func driversOf(f facts.Facts) []string {
 	var names []string
 	add := func(name string) {
@@ -29,11 +49,22 @@ func driversOf(f facts.Facts) []string {
 	for _, d := range f.RDMA.Or(nil) {
 		add(d.Driver.Or(""))
 	}
+	if f.PCI.IsUnknown() {
+		for _, s := range stackModules() {
+			if isDriver(s.name) && (isLoaded(f.Modules.Loaded, s.name) || f.Origin == "evidence" && toldOnDisk(f.Modules.OnDisk, s.name)) {
+				add(s.name)
+			}
+		}
+	}
 	return names
 }
 
+func toldOnDisk(disk []facts.DiskModule, name string) bool {
+	return slices.ContainsFunc(disk, func(d facts.DiskModule) bool { return d.Name == name && (d.Builtin || d.Path.IsKnown()) })
+}
+
 // modulesRow says of some modules whether they are in memory, on disk or missing, with version and
-// origin.
+// origin. What no list of loaded modules rules out is not called "not loaded".
 func modulesRow(m facts.Modules, names ...string) string {
 	if len(names) == 0 {
 		return "none"
@@ -43,7 +74,8 @@ func modulesRow(m facts.Modules, names ...string) string {
 	}) {
 		return strings.Join(names, " ") + ": " + unknownText(m.Loaded.Source, m.Loaded.Error)
 	}
-	var loaded, disk, missing, unknown, kept []string
+	listed := !m.Loaded.IsUnknown() && !m.LoadedExcerpt
+	var loaded, unloaded, disk, missing, unknown, kept []string
 	for _, name := range names {
 		at := slices.IndexFunc(m.OnDisk, func(d facts.DiskModule) bool { return d.Name == name })
 		var d facts.DiskModule
@@ -59,12 +91,12 @@ func modulesRow(m facts.Modules, names ...string) string {
 			loaded = append(loaded, described)
 		case d.Builtin:
 			loaded = append(loaded, name+" builtin")
-		case d.Path.IsKnown():
-			disk = append(disk, described)
 		case d.Path.IsAbsent() && at >= 0:
 			missing = append(missing, name)
-		case m.Loaded.IsKnown():
-			disk = append(disk, name) // whether it is on disk is not told
+		case listed:
+			unloaded = append(unloaded, described) // whether it is on disk may not be told
+		case d.Path.IsKnown():
+			disk = append(disk, described)
 		default:
 			unknown = append(unknown, name)
 		}
@@ -76,7 +108,7 @@ func modulesRow(m facts.Modules, names ...string) string {
 	for _, p := range []struct {
 		what string
 		list []string
-	}{{"loaded", loaded}, {"not loaded", disk}, {"missing", missing}, {"unknown", unknown}, {"blacklisted", kept}} {
+	}{{"loaded", loaded}, {"not loaded", unloaded}, {"on disk", disk}, {"missing", missing}, {"unknown", unknown}, {"blacklisted", kept}} {
 		if len(p.list) > 0 {
 			parts = append(parts, p.what+": "+strings.Join(shortened(p.list), ", "))
 		}

@@ -48,10 +48,10 @@ Host                Rocky Linux 8.10 (Green Obsidian), kernel 4.18.0-553.el8_10.
 // What cannot work is said: a provider of another ABI, a card in flash recovery, unknown with why.
 func TestRenderFaults(t *testing.T) {
 	tests := map[string][]string{
-		"mixed-provider-abi": {"rxe; not loadable: mlx5 (ABI 25)", "RDMA devices        unknown (not told: /sys/class/infiniband)"},
+		"mixed-provider-abi": {"rxe; not loadable: mlx5 (ABI 25)", "RDMA devices (/sys/class/infiniband), Network interface (/sys/class/net)"},
 		"lspci-only":         {"in flash recovery: its firmware does not start", "one of connectx-6-dx"},
-		"no-card":            {"RDMA devices        none", "Card                1 network function(s) without RDMA", "Device nodes        none"},
-		"vf-in-container":    {"memlock soft 64 KiB", "VF of 0000:06:00.0", "uverbs2 0600", "in a container kubernetes"},
+		"no-card":            {"RDMA devices        none", "Card                1 network function without RDMA", "Device nodes        none"},
+		"vf-in-container":    {"memlock soft 64 KiB", "VF of 0000:06:00.0", "uverbs2 0600", "in a kubernetes container", "port 1 ACTIVE (physical state unknown)", "in use: mlx5_ib by mlx5_2"},
 	}
 	for name, texts := range tests {
 		got := strings.Join(strings.Fields(rendered(t, detected(t, evidence(t, name)), false)), " ")

@@ -14,7 +14,7 @@ func memlockRow(m facts.Memlock) string {
 	}
 	row := "memlock soft " + shown(m.Soft, bytesText) + ", hard " + shown(m.Hard, bytesText)
 	if lines := m.PAM.Or(nil); len(lines) > 0 {
-		row += fmt.Sprintf("; %d lines in limits.d", len(lines))
+		row += fmt.Sprintf("; %s in limits.d", plural(len(lines), "line"))
 	}
 	return row
 }

@@ -206,8 +206,14 @@ type Netdev struct {
 type Modules struct {
 	// Loaded are those in /proc/modules (or lsmod), by name.
 	Loaded Field[[]LoadedModule] `json:"loaded"`
+	// LoadedExcerpt says that Loaded comes from a text with lines left out: a module that it does not
+	// name may be loaded all the same.
+	LoadedExcerpt bool `json:"loaded_excerpt,omitempty"`
 	// OnDisk are the files of the kernel's modules that belong to the stack.
 	OnDisk []DiskModule `json:"on_disk"`
+	// DKMS are the module packages of an RDMA stack that DKMS keeps, from /var/lib/dkms or
+	// "dkms status".
+	DKMS Field[[]DKMSPackage] `json:"dkms"`
 	// Blacklisted maps a module to the file and line, or the kernel argument, that keeps it out.
 	Blacklisted Field[map[string]string] `json:"blacklisted"`
 	// LoadAtBoot maps a module to the file that loads it at boot (modules-load.d, /etc/rdma/modules).
@@ -233,6 +239,16 @@ type DiskModule struct {
 	SrcVersion Field[string] `json:"srcversion"`
 	Vermagic   Field[string] `json:"vermagic"`
 	Signer     Field[string] `json:"signer"`
+}
+
+// DKMSPackage is one source tree that DKMS builds modules from.
+type DKMSPackage struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	// Kernels are the releases that it was built for; empty when it was only added.
+	Kernels []string `json:"kernels"`
+	// Origin is the stack it comes from, as for packages.
+	Origin string `json:"origin"`
 }
 
 // Userspace is the verbs library as a program would find it.

@@ -2,9 +2,6 @@ package host
 
 import (
 	"fmt"
-	"path"
-	"strings"
-	"time"
 
 	"github.com/rdmactl/rdmactl/internal/strictyaml"
 )
@@ -74,12 +71,12 @@ type Answer struct {
 // ParseEvidence reads a stream of evidence documents. File names the source in messages.
 func ParseEvidence(file string, data []byte) ([]*Evidence, error) {
 	var all []*Evidence
-	err := strictyaml.DecodeAll(file, data, func(e *Evidence) error {
+	err := strictyaml.DecodeAll(file, data, func(e *Evidence, at strictyaml.Place) error {
 		if e == nil {
 			return fmt.Errorf("the document is empty")
 		}
 		all = append(all, e)
-		if problems := e.check(true); len(problems) > 0 {
+		if problems := e.check(at, true); len(problems) > 0 {
 			return problems
 		}
 		return nil
@@ -92,61 +89,6 @@ func ParseEvidence(file string, data []byte) ([]*Evidence, error) {
 
 // Marshal writes the evidence as one YAML document, the same bytes for the same evidence.
 func (e *Evidence) Marshal() ([]byte, error) { return strictyaml.Encode(e) }
-
-// check tells what the types cannot: the header, and that paths are absolute and clean, because a
-// path that is never looked up would silently be lost.
-func (e *Evidence) check(top bool) strictyaml.Problems {
-	var problems strictyaml.Problems
-	add := func(format string, args ...any) {
-		problems = append(problems, strictyaml.Problem{Pos: e.At, Text: fmt.Sprintf(format, args...)})
-	}
-	if e.APIVersion != EvidenceAPIVersion && (top || e.APIVersion != "") {
-		add("apiVersion must be %q, not %q", EvidenceAPIVersion, e.APIVersion)
-	}
-	if e.Kind != EvidenceKind && (top || e.Kind != "") {
-		add("kind must be %q, not %q", EvidenceKind, e.Kind)
-	}
-	if !top && len(e.Peers) > 0 {
-		add("a peer cannot have peers")
-	}
-	if e.RecordedAt != "" {
-		if _, err := time.Parse(time.RFC3339, e.RecordedAt); err != nil {
-			add("recorded_at must be a time such as 2025-01-31T12:00:00Z, not %q", e.RecordedAt)
-		}
-	}
-	checkPaths(add, "files", e.Files)
-	checkPaths(add, "links", e.Links)
-	checkPaths(add, "dirs", e.Dirs)
-	checkPaths(add, "nodes", e.Nodes)
-	for _, p := range sortedKeys(e.Nodes) {
-		if _, err := e.Nodes[p].mode(); err != nil {
-			add("nodes %q: %v", p, err)
-		}
-	}
-	for _, dir := range sortedKeys(e.Dirs) {
-		for _, name := range e.Dirs[dir] {
-			if name == "" || name == "." || name == ".." || strings.Contains(name, "/") {
-				add("dirs %q: %q is not a name", dir, name)
-			}
-		}
-	}
-	for _, p := range e.Peers {
-		if p == nil {
-			add("a peer is empty")
-			continue
-		}
-		problems = append(problems, p.check(false)...)
-	}
-	return problems
-}
-
-func checkPaths[V any](add func(string, ...any), section string, m map[string]V) {
-	for _, p := range sortedKeys(m) {
-		if !strings.HasPrefix(p, "/") || path.Clean(p) != p {
-			add("%s: %q is not an absolute path without \".\", \"..\" and doubled or trailing slashes", section, p)
-		}
-	}
-}
 
 // Save writes the evidence to an absolute path, readable by its owner only: even redacted it tells
 // how a host is set up.

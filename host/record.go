@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/rdmactl/rdmactl/internal/strictyaml"
 )
 
 // maxRecorded is the text of one file that an evidence keeps, in bytes.
@@ -70,9 +73,18 @@ func once[T any](r *Recorder, m map[string]answered[T], key string, ask func() (
 	return value, err
 }
 
-// ReadFile returns the whole text; the evidence keeps its first 64 KiB.
+// errBinary is what a recorder says about a file that no evidence can hold.
+var errBinary = errors.New("it holds NUL bytes and is no text")
+
+// ReadFile returns the whole text; the evidence keeps its first 64 KiB. A binary file is an error.
 func (r *Recorder) ReadFile(p string) ([]byte, error) {
-	data, err := once(r, r.files, path.Clean(p), func() ([]byte, error) { return r.reader.ReadFile(p) })
+	data, err := once(r, r.files, path.Clean(p), func() ([]byte, error) {
+		data, err := r.reader.ReadFile(p)
+		if err == nil && bytes.IndexByte(data, 0) >= 0 {
+			return nil, pathError("read", p, errBinary)
+		}
+		return data, err
+	})
 	return slices.Clone(data), err
 }
 
@@ -111,6 +123,7 @@ func (r *Recorder) Query(ctx context.Context, argv ...string) (Result, error) {
 		return old.value, old.err
 	}
 	result, err := r.reader.Query(ctx, argv...)
+	result = withoutNUL(result)
 	if err != nil && ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return result, err
 	}
@@ -125,10 +138,17 @@ func (r *Recorder) Derive(ctx context.Context, p string, argv []string, decode D
 		return old.value, old.err
 	}
 	result, err := r.reader.Derive(ctx, p, argv, decode)
+	result = withoutNUL(result)
 	r.mu.Lock()
 	r.binary[key] = path.Clean(p)
 	r.mu.Unlock()
 	return once(r, r.derived, key, func() (Result, error) { return result, err })
+}
+
+// withoutNUL keeps what was printed recordable.
+func withoutNUL(result Result) Result {
+	result.Stdout, result.Stderr = strings.ReplaceAll(result.Stdout, "\x00", "\uFFFD"), strings.ReplaceAll(result.Stderr, "\x00", "\uFFFD")
+	return result
 }
 
 func (r *Recorder) asked(m map[string]answered[Result], key string) (answered[Result], bool) {
@@ -186,7 +206,7 @@ func (r *Recorder) Evidence(opts RecordOptions) (*Evidence, error) {
 	if err := Redact(e, opts.NoRedact); err != nil {
 		return nil, err
 	}
-	if problems := e.check(true); len(problems) > 0 {
+	if problems := e.check(strictyaml.Place{}, true); len(problems) > 0 {
 		return nil, fmt.Errorf("cannot record the host: %w", problems)
 	}
 	return e, nil

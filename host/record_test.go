@@ -255,3 +255,19 @@ func TestSavedEvidenceIsPrivate(t *testing.T) {
 		t.Errorf("saving below a file gives %v", err)
 	}
 }
+
+// TestRecorderRefusesBinaryFiles: an evidence holds text, and what a recorder served is what it holds.
+func TestRecorderRefusesBinaryFiles(t *testing.T) {
+	r := host.NewRecorder(newRooted(t, sample(t)))
+	_, err := r.ReadFile("/etc/binary")
+	if err == nil || !strings.Contains(err.Error(), "NUL") {
+		t.Errorf("a file with NUL is read: %v", err)
+	}
+	if _, err := r.ReadFile("/etc/crlf"); err != nil {
+		t.Error(err)
+	}
+	replay := replayed(t, r, host.RecordOptions{})
+	if _, again := replay.ReadFile("/etc/binary"); again == nil || !strings.Contains(again.Error(), "NUL") {
+		t.Errorf("the replay says %v", again)
+	}
+}

@@ -36,6 +36,7 @@ type redactor struct {
 	keep  bool
 	hosts []string // names of hosts, longest first
 	users []string // names of people
+	sites []string // hosts in URLs that are not public, longest first
 }
 
 // collect finds the names of hosts and people before they are looked for in texts.
@@ -96,8 +97,10 @@ func (r *redactor) collect(e *Evidence) {
 			}
 		}
 	}
+	r.collectSites(e)
 	// Longest first, so that a full name is not replaced by halves.
 	slices.SortStableFunc(r.hosts, func(a, b string) int { return len(b) - len(a) })
+	slices.SortStableFunc(r.sites, func(a, b string) int { return len(b) - len(a) })
 	slices.SortStableFunc(r.users, func(a, b string) int { return len(b) - len(a) })
 }
 
@@ -160,7 +163,7 @@ func rekey[V any](r *redactor, m map[string]V, redact func(string, V) V) (map[st
 	}
 	out := make(map[string]V, len(m))
 	for _, key := range sortedKeys(m) {
-		new := r.path(scrub(key, key))
+		new := r.path(CleanCredentials(key, key))
 		if _, ok := out[new]; ok {
 			return nil, fmt.Errorf("cannot redact %q: it becomes the same as another", new)
 		}
@@ -180,8 +183,15 @@ var (
 	hexRun   = regexp.MustCompile(`[0-9A-Fa-f]*(?::[0-9A-Fa-f]*)+(?:\.\d+){0,3}`)
 	guidHex  = regexp.MustCompile(`\b(?:0x|S-|H-)[0-9A-Fa-f]{16}\b`)
 	guidDash = regexp.MustCompile(`\b[0-9a-f]{2}(?:-[0-9a-f]{2}){7}\b`)
+	// a MAC address with dashes; behind 01- (Ethernet) or 20- (InfiniBand) as PXE's BOOTIF has it
+	macDash = regexp.MustCompile(`\b[0-9A-Fa-f]{2}(?:-[0-9A-Fa-f]{2}){5,8}\b`)
+	// as switches write it, and bare; of digits alone it may be a version
+	macDots = regexp.MustCompile(`\b[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\b`)
+	macBare = regexp.MustCompile(`(?i)(\b(?:mac|hwaddr|bootif)[ =:]+)([0-9a-f]{4}\.[0-9a-f]{4}\.[0-9a-f]{4}|[0-9a-f]{12})\b`)
 	// mstflint and flint: "Base GUID:  b8599f0300da8e98  8", "Base MAC: b8599fda8e98"
-	bareHex   = regexp.MustCompile(`(?m)^(.*\b(?:GUID|MAC)s?\b[^:\n]*:\s*)([0-9a-f]{16}|[0-9a-f]{12})\b`)
+	bareHex = regexp.MustCompile(`(?m)^(.*\b(?:GUID|MAC)s?\b[^:\n]*:\s*)([0-9a-f]{16}|[0-9a-f]{12})\b`)
+	// "40::10.1.2.1", "::10.1.2.1", "::ffff:10.1.2.1": the end is an IPv4 address by itself
+	mixed     = regexp.MustCompile(`\.\d+$`)
 	ip4       = regexp.MustCompile(`\d{1,3}(?:\.\d{1,3}){3}`)
 	macName   = regexp.MustCompile(`\b((?:en|ib|wl|ww)x)([0-9a-f]{12})\b`)
 	home      = regexp.MustCompile(`(/home/)([A-Za-z0-9._-]+)`)
@@ -201,6 +211,7 @@ func (r *redactor) path(p string) string {
 		r.names.mac(raw)
 		return s[:3] + hex.EncodeToString(raw)
 	})
+	p = r.siteWords(p)
 	return home.ReplaceAllStringFunc(p, func(s string) string { return "/home/" + r.names.word("user", s[len("/home/"):]) })
 }
 
@@ -213,11 +224,19 @@ func (r *redactor) user(name string) string {
 
 // text redacts the text of a file or command. Source is its path or command line.
 func (r *redactor) text(source, text string) string {
-	text = scrub(source, text)
+	text = CleanCredentials(source, text)
 	if r.keep || text == "" {
 		return text
 	}
+	text = dropComments(source, text)
 	text = r.path(text)
+	text = r.hexAddresses(source, text)
+	if isCommandLine(source) {
+		text = r.bootNames(text)
+	}
+	if namesSites(source) {
+		text = r.shortSites(text)
+	}
 	if isSerial(source) {
 		if word := strings.TrimSpace(text); word != "" && !strings.ContainsAny(word, " \n") {
 			return strings.Replace(text, word, r.names.word("serial", word), 1)
@@ -250,6 +269,9 @@ func (r *redactor) text(source, text string) string {
 func (r *redactor) devices(text string, addresses bool) string {
 	text = replaceRuns(hexRun, text, func(before byte, run string) string {
 		head, tail := "", ""
+		if before == '.' || mixed.MatchString(run) {
+			return run // ip=10.1.2.3::10.1.2.1:...: what stands here are IPv4 addresses
+		}
 		if isWord(before) { // "gid:fe80::1": the first group belongs to a word
 			i := strings.IndexByte(run, ':') + 1
 			head, run = run[:i], run[i:]
@@ -272,7 +294,50 @@ func (r *redactor) devices(text string, addresses bool) string {
 		return sameCase(s, hex.EncodeToString(raw))
 	}
 	text = guidHex.ReplaceAllStringFunc(text, func(s string) string { return s[:2] + guid(s[2:]) })
-	text = guidDash.ReplaceAllStringFunc(text, guid)
+	text = macDash.ReplaceAllStringFunc(text, func(s string) string {
+		raw, err := hex.DecodeString(strings.ReplaceAll(s, "-", ""))
+		if err != nil {
+			return s
+		}
+		switch {
+		case len(raw) == 6:
+			r.names.mac(raw)
+		case len(raw) == 7 && raw[0] == 1:
+			r.names.mac(raw[1:])
+		case len(raw) == 8:
+			r.names.guid(raw)
+		case len(raw) == 9 && raw[0] == 0x20:
+			r.names.guid(raw[1:])
+		default:
+			return s
+		}
+		return sameCase(s, strings.ReplaceAll(group(hex.EncodeToString(raw), 2), ":", "-"))
+	})
+	mac := func(s string) string {
+		raw, err := hex.DecodeString(strings.ReplaceAll(s, ".", ""))
+		if err != nil {
+			return s
+		}
+		r.names.mac(raw)
+		if strings.Contains(s, ".") {
+			return sameCase(s, strings.ReplaceAll(group(hex.EncodeToString(raw), 4), ":", "."))
+		}
+		return sameCase(s, hex.EncodeToString(raw))
+	}
+	// Once each: the pseudonym of a pseudonym would be another.
+	text = macBare.ReplaceAllStringFunc(text, func(s string) string {
+		m := macBare.FindStringSubmatch(s)
+		if strings.Contains(m[2], ".") && strings.ContainsAny(m[2], "abcdefABCDEF") {
+			return s
+		}
+		return m[1] + mac(m[2])
+	})
+	text = macDots.ReplaceAllStringFunc(text, func(s string) string {
+		if !strings.ContainsAny(s, "abcdefABCDEF") {
+			return s
+		}
+		return mac(s)
+	})
 	return bareHex.ReplaceAllStringFunc(text, func(line string) string {
 		m := bareHex.FindStringSubmatch(line)
 		if len(m[2]) == 16 {

@@ -99,7 +99,7 @@ func TestCredentialsAreNeverRecorded(t *testing.T) {
 		if strings.Contains(string(data), secret) {
 			t.Errorf("keep %v: a credential is recorded:\n%s", keep, data)
 		}
-		for _, kept := range []string{"BOOT_IMAGE=/vmlinuz root=/dev/sda1 ro ", " quiet", "mirror.example.com/doca ./", "gpgkey=file:///etc/pki/x", "signed-by=/usr/share/keyrings/x.gpg", "after"} {
+		for _, kept := range []string{"BOOT_IMAGE=/vmlinuz root=/dev/sda1 ro ", " quiet", "/doca ./", "gpgkey=file:///etc/pki/x", "signed-by=/usr/share/keyrings/x.gpg", "after"} {
 			if !strings.Contains(string(data), kept) {
 				t.Errorf("keep %v: %q is lost:\n%s", keep, kept, data)
 			}
@@ -151,4 +151,91 @@ func FuzzRedact(f *testing.F) {
 			t.Errorf("a second time changes the lines: %q became %q", first, second)
 		}
 	})
+}
+
+func TestRedactAddressesOfEveryForm(t *testing.T) {
+	e := redacted(t, false, map[string]string{
+		"/proc/cmdline": "ro ip=10.20.30.40::10.20.30.1:255.255.255.0:nodex:eth0:none BOOTIF=01-de-ad-be-ef-12-34 mac=dead.beef.1234 root=UUID=0a1b-2c " +
+			"ifname=eth0:de:ad:be:ef:12:34 nfsroot=nas7:/x inst.ks=http://ks.corp.example/k user=bob,vers=3\n",
+		"/proc/net/route": "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n" +
+			"eth0\t00000000\t011E140A\t0003\t0\t0\t100\t00000000\t0\t0\t0\n" +
+			"eth0\t001E140A\t00000000\t0001\t0\t0\t100\t00FFFFFF\t0\t0\t0\n",
+		"/proc/net/ipv6_route": "00000000000000000000000000000000 00 00000000000000000000000000000000 00 2a001450000000000000000000000001 00000400 00000001 00000000 00000003     eth0\n",
+		"/proc/net/if_inet6":   "2a001450000000000000000000000017 02 40 00 80     eth0\nfe80000000000000dcadbefffeef1234 02 40 20 80     eth0\n",
+		"/proc/net/tcp":        "  sl  local_address rem_address   st\n   0: 281E140A:0016 011E140A:C350 01 00000000:00000000 00:00000000 00000000\n",
+		"/proc/net/tcp6":       "   0: 5014002A000000000000000017000000:0016 00000000000000000000000000000000:0000 0A\n",
+		"/proc/net/fib_trie":   "  |-- 10.20.30.40\n",
+	}, map[string]string{
+		"ip addr": "    inet 10.20.30.40/24 scope host\n    inet6 2a00:1450::17/64\n    link/ether de:ad:be:ef:12:34\n    ::ffff:10.20.30.40 \n",
+	})
+	for key, want := range map[string]string{
+		"/proc/cmdline": "ro ip=198.18.0.40::198.18.0.1:255.255.255.0:host1:eth0:none BOOTIF=01-de-ad-be-00-00-01 mac=dead.be00.0001 root=UUID=0a1b-2c " +
+			"ifname=eth0:de:ad:be:00:00:01 nfsroot=site2.example:/x inst.ks=http://site1.example/k user=user1,vers=3\n",
+		"/proc/net/route": "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n" +
+			"eth0\t00000000\t010012C6\t0003\t0\t0\t100\t00000000\t0\t0\t0\n" +
+			"eth0\t000012C6\t00000000\t0001\t0\t0\t100\t00FFFFFF\t0\t0\t0\n",
+		"/proc/net/ipv6_route": "00000000000000000000000000000000 00 00000000000000000000000000000000 00 20010db8000000010000000000000001 00000400 00000001 00000000 00000003     eth0\n",
+		"/proc/net/if_inet6":   "20010db8000000010000000000000017 02 40 00 80     eth0\nfe80000000000000dcadbefffe000001 02 40 20 80     eth0\n",
+		"/proc/net/tcp":        "  sl  local_address rem_address   st\n   0: 280012C6:0016 010012C6:C350 01 00000000:00000000 00:00000000 00000000\n",
+		"/proc/net/fib_trie":   "  |-- 198.18.0.40\n",
+	} {
+		if diff := cmp.Diff(want, e.Files[key]); diff != "" {
+			t.Errorf("%s: %s", key, diff)
+		}
+	}
+	want := "    inet 198.18.0.40/24 scope host\n    inet6 2001:db8:0:1::17/64\n    link/ether de:ad:be:00:00:01\n    ::ffff:198.18.0.40 \n"
+	if diff := cmp.Diff(want, e.Commands["ip addr"].Stdout); diff != "" {
+		t.Errorf("ip addr: %s", diff)
+	}
+	if got := e.Files["/proc/net/tcp6"]; strings.Contains(got, "5014002A") || !strings.Contains(got, "B80D0120") {
+		t.Errorf("tcp6: %s", got)
+	}
+}
+
+func TestRedactRepositories(t *testing.T) {
+	files := map[string]string{
+		"/etc/apt/sources.list": "deb http://ftp.debian.org/debian bookworm main # ask joe\ndeb https://mirror.corp.example/debian bookworm main\n" +
+			"deb http://packages:8080/x ./\n",
+		"/etc/apt/sources.list.d/mirror.corp.example.sources": "# of joe\nTypes: deb\nURIs: https://mirror.corp.example/doca https://linux.mellanox.com/public/repo\nSuites: ./\n",
+		"/etc/yum.repos.d/x.repo":                             "; joe\n[x]\nbaseurl=https://notlinux.mellanox.com.corp.example/\n",
+	}
+	e := redacted(t, false, files, map[string]string{"apt-cache policy": " 500 https://mirror.corp.example/debian bookworm/main\n     origin mirror.corp.example\n"})
+	for key, want := range map[string]string{
+		"/etc/apt/sources.list":                         "deb http://ftp.debian.org/debian bookworm main #\ndeb https://site1.example/debian bookworm main\ndeb http://site2.example:8080/x ./\n",
+		"/etc/apt/sources.list.d/site1.example.sources": "#\nTypes: deb\nURIs: https://site1.example/doca https://linux.mellanox.com/public/repo\nSuites: ./\n",
+		"/etc/yum.repos.d/x.repo":                       ";\n[x]\nbaseurl=https://site3.example/\n",
+	} {
+		if diff := cmp.Diff(want, e.Files[key]); diff != "" {
+			t.Errorf("%s: %s", key, diff)
+		}
+	}
+	if got := e.Commands["apt-cache policy"].Stdout; got != " 500 https://site1.example/debian bookworm/main\n     origin site1.example\n" {
+		t.Errorf("apt-cache policy: %q", got)
+	}
+	first := e.Files["/etc/apt/sources.list"]
+	must(t, host.Redact(e, false))
+	if diff := cmp.Diff(first, e.Files["/etc/apt/sources.list"]); diff != "" {
+		t.Errorf("redacted a second time: %s", diff)
+	}
+}
+
+func TestRedactComments(t *testing.T) {
+	files := map[string]string{
+		"/etc/modprobe.d/x.conf":       "# user joe\n  # joe \\\n joe's\noptions mlx4_core x=1 # kept: kmod has no such comment\n\r\n",
+		"/etc/modprobe.d/rdmactl.conf": "# Written by rdmactl.\n",
+		"/etc/security/limits.conf":    "* soft memlock unlimited # joe\n",
+		"/boot/config-6.1":             "# CONFIG_RDMA_RXE is not set\n",
+	}
+	want := map[string]string{
+		"/etc/modprobe.d/x.conf":       "#\n# \\\n joe's\noptions mlx4_core x=1 # kept: kmod has no such comment\n\r\n",
+		"/etc/modprobe.d/rdmactl.conf": "# Written by rdmactl.\n",
+		"/etc/security/limits.conf":    "* soft memlock unlimited #\n",
+		"/boot/config-6.1":             "# CONFIG_RDMA_RXE is not set\n",
+	}
+	if diff := cmp.Diff(want, redacted(t, false, files, nil).Files); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(files, redacted(t, true, files, nil).Files); diff != "" {
+		t.Errorf("without redaction: %s", diff)
+	}
 }

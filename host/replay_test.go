@@ -213,18 +213,28 @@ func TestReplayTold(t *testing.T) {
 func TestEvidenceIsStrict(t *testing.T) {
 	const head = "apiVersion: rdmactl/v1\nkind: Evidence\n"
 	for name, tt := range map[string]struct{ in, want string }{
-		"version":     {"apiVersion: rdmactl/v2\nkind: Evidence\n", `e.yaml:1:1: apiVersion must be "rdmactl/v1", not "rdmactl/v2"`},
+		"version":     {"apiVersion: rdmactl/v2\nkind: Evidence\n", `e.yaml:1:13: apiVersion must be "rdmactl/v1", not "rdmactl/v2"`},
 		"kind":        {"apiVersion: rdmactl/v1\n", `e.yaml:1:1: kind must be "Evidence", not ""`},
 		"unknown key": {head + "file: {}\n", `e.yaml:3:1: unknown key "file"; did you mean "files"?`},
-		"relative":    {head + "files: {etc/x: a}\n", `files: "etc/x" is not an absolute path`},
-		"slash":       {head + "dirs: {/etc/: []}\n", `dirs: "/etc/" is not an absolute path`},
-		"name":        {head + "dirs: {/etc: [a/b]}\n", `"a/b" is not a name`},
+		"relative":    {head + "files: {etc/x: a}\n", `e.yaml:3:9: files: "etc/x" is not an absolute path`},
+		"slash":       {head + "dirs: {/etc/: []}\n", `e.yaml:3:8: dirs: "/etc/" is not an absolute path`},
+		"name":        {head + "dirs: {/etc: [c, a/b]}\n", `e.yaml:3:18: dirs "/etc": "a/b" is not a name`},
 		"null list":   {head + "dirs:\n  /etc:\n", `write [] for an empty list`},
-		"time":        {head + "recorded_at: \"yesterday\"\n", `recorded_at must be a time`},
-		"node mode":   {head + "nodes: {/dev/x: {mode: \"rw\"}}\n", `mode must be octal`},
+		"time":        {head + "recorded_at: \"yesterday\"\n", `e.yaml:3:14: recorded_at must be a time`},
+		"node mode":   {head + "nodes: {/dev/x: {mode: \"rw\"}}\n", `e.yaml:3:24: nodes "/dev/x": mode must be octal`},
 		"number mode": {head + "nodes: {/dev/x: {mode: 0600}}\n", `quote it: "0600"`},
 		"version num": {head + "request: {version: 5.4}\n", `quote it: "5.4"`},
-		"peer's peer": {head + "peers: [{peers: [{title: a}]}]\n", `a peer cannot have peers`},
+		"peer's peer": {head + "peers: [{peers: [{title: a}]}]\n", `e.yaml:3:10: a peer cannot have peers`},
+		"kind given":  {"apiVersion: rdmactl/v1\nkind: Host\n", `e.yaml:2:7: kind must be "Evidence", not "Host"`},
+		"peer's path": {head + "peers:\n- title: a\n  files:\n    x: y\n", `e.yaml:6:5: files: "x" is not an absolute path`},
+		"two things":  {head + "files: {/a: x}\ndirs:\n  /a: []\n", `e.yaml:5:3: dirs: "/a" is a directory, and a file in files`},
+		"file, node":  {head + "files: {/a: x}\nnodes:\n  /a: {mode: \"0600\"}\n", `e.yaml:5:3: nodes: "/a" is a device node, and a file in files`},
+		"NUL in path": {head + "files: {\"/a\\0\": x}\n", `e.yaml:3:9: files: "/a\x00" holds a NUL byte`},
+		"NUL in text": {head + "files: {/a: \"x\\0\"}\n", `e.yaml:3:13: files "/a" holds a NUL byte`},
+		"NUL in name": {head + "dirs: {/a: [\"x\\0\"]}\n", `e.yaml:3:13: dirs "/a": "x\x00" is not a name`},
+		"NUL printed": {head + "commands: {a b: {stdout: \"x\\0\"}}\n", `e.yaml:3:26: stdout of "a b" holds a NUL byte`},
+		"intent":      {head + "request:\n  intent: instal\n", `e.yaml:4:11: request.intent must be one of install, use, verify, not "instal"`},
+		"stack":       {head + "request: {stack: mofed}\n", `e.yaml:3:18: request.stack must be one of inbox, rdma-core, ofed, mlnx-ofed, doca-ofed, not "mofed"`},
 		"empty":       {"", `the file has no document`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -237,6 +247,11 @@ func TestEvidenceIsStrict(t *testing.T) {
 	all, err := host.ParseEvidence("e.yaml", []byte(head+"---\n"+head+"title: b\n"))
 	if err != nil || len(all) != 2 || all[1].Title != "b" {
 		t.Errorf("a stream gives %+v, %v", all, err)
+	}
+	// What a recorder writes that followed a link, and a request without errors.
+	good := head + "request: {intent: use, stack: doca-ofed}\nfiles: {/a: x}\nlinks: {/a: b}\n"
+	if _, err := host.ParseEvidence("e.yaml", []byte(good)); err != nil {
+		t.Errorf("a link beside what it leads to: %v", err)
 	}
 }
 

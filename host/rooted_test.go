@@ -223,6 +223,27 @@ func TestReadingNeverOpensPipesAndDevices(t *testing.T) {
 	if info, err := r.Stat("/fifo"); err != nil || info.Mode&fs.ModeNamedPipe == 0 {
 		t.Errorf("stat of a named pipe: %+v, %v", info, err)
 	}
+	never := func(io.ReaderAt, int64) (string, error) { return "", errors.New("it was opened") }
+	for _, live := range []struct {
+		reader host.Reader
+		dir    string
+	}{{r, ""}, {host.NewLive(), root}} {
+		paths := []string{live.dir + "/fifo"}
+		if live.dir != "" {
+			paths = append(paths, "/dev/zero", "/dev/tty")
+		}
+		for _, p := range paths {
+			if _, err := live.reader.ReadFile(p); !errors.Is(err, syscall.EINVAL) {
+				t.Errorf("reading %s gives %v", p, err)
+			}
+			if _, err := live.reader.ReadDir(p); !errors.Is(err, syscall.ENOTDIR) {
+				t.Errorf("listing %s gives %v", p, err)
+			}
+			if _, err := live.reader.Derive(t.Context(), p, []string{"modinfo", p}, never); !errors.Is(err, syscall.EINVAL) {
+				t.Errorf("deriving from %s gives %v", p, err)
+			}
+		}
+	}
 }
 
 // image copies programs of this machine and their libraries into a root.

@@ -15,17 +15,22 @@ func History(paths Paths) ([]RunInfo, error) {
 	paths = paths.orDefault()
 	store := paths.store()
 	ids, err := store.IDs()
-	if errors.Is(err, fs.ErrPermission) {
-		return nil, fault.New(fault.Stopped, "not-root", "run it with sudo", "cannot read the runs: %w", err)
-	}
 	if err != nil {
-		return nil, err
+		return nil, readable(err)
 	}
 	infos := []RunInfo{}
 	for i := len(ids) - 1; i >= 0; i-- {
 		infos = append(infos, infoOf(paths, ids[i]))
 	}
 	return infos, nil
+}
+
+// readable says that the runs are for root only, if that is why they could not be read.
+func readable(err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return fault.New(fault.Stopped, "not-root", "run it with sudo", "cannot read the runs: %w", err)
+	}
+	return err
 }
 
 func infoOf(paths Paths, id string) RunInfo {
@@ -72,20 +77,21 @@ func alive(paths Paths, id string) func() bool {
 }
 
 // Follow shows a run from its beginning until it has ended. An empty id is the latest run. Ending ctx
-// ends only the showing.
+// ends only the showing. The report is empty, without its Schema, when the run was not followed to
+// its end.
 func Follow(ctx context.Context, paths Paths, id string, p Progress) (RunReport, error) {
 	paths = paths.orDefault()
 	if id == "" {
 		var err error
 		if id, err = latest(paths, func(*journal.Run) bool { return true }); err != nil {
-			return newReport(), err
+			return RunReport{}, readable(err)
 		}
 		if id == "" {
-			return newReport(), fault.New(fault.Stopped, "no-runs", "", "cannot follow: there is no run")
+			return RunReport{}, fault.New(fault.Usage, "no-such-run", "`rdmactl history` lists the runs", "cannot follow: there is no run to follow")
 		}
 	}
-	if !journal.ValidID(id) {
-		return newReport(), fault.New(fault.Usage, "usage", "`rdmactl history` lists the runs", "cannot follow %q: not a run id", id)
+	if _, err := openNamed(paths, id, "follow"); err != nil {
+		return RunReport{}, readable(err)
 	}
 	err := paths.store().Follow(ctx, id, 0, alive(paths, id), func(e journal.Entry) {
 		if p != nil {
@@ -97,9 +103,9 @@ func Follow(ctx context.Context, paths Paths, id string, p Progress) (RunReport,
 		rep, _ := conclude(paths, id, 0, 0)
 		return rep, fault.New(fault.Failed, "worker-died", "`rdmactl install --resume` continues it, `rdmactl rollback` undoes it", "run %s did not end: its process is gone", id)
 	case errors.Is(err, context.Canceled):
-		return newReport(), fault.New(fault.Interrupted, "interrupted", "the run itself goes on", "stopped following run %s", id)
+		return RunReport{}, fault.New(fault.Interrupted, "interrupted", "the run itself goes on", "stopped following run %s", id)
 	case err != nil:
-		return newReport(), journalFault(err)
+		return RunReport{}, journalFault(err)
 	}
 	return conclude(paths, id, 0, 0)
 }

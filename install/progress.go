@@ -22,7 +22,7 @@ func NewPlain(out io.Writer) Progress { return &plainProgress{out} }
 // Entry prints what a person wants to know of an entry.
 func (p *plainProgress) Entry(e journal.Entry) {
 	if line := lineOf(e); line != "" {
-		fmt.Fprintln(p.out, line)
+		fmt.Fprint(p.out, wrapped(line, "    "))
 	}
 }
 
@@ -34,6 +34,9 @@ type terminalProgress struct {
 
 // NewTerminal returns a Progress for a terminal.
 func NewTerminal(out io.Writer) Progress { return &terminalProgress{out: out} }
+
+// narrow is a width that every terminal has. A line that goes on in the next one could not be cleared.
+const narrow = 79
 
 // clearLine is carriage return and "erase in line" of ECMA-48.
 const clearLine = "\r\x1b[2K"
@@ -47,7 +50,7 @@ func (p *terminalProgress) Entry(e journal.Entry) {
 	case journal.StageStarted:
 		line, temporary = "stage: downloading ...", true
 	case journal.StepStarted, journal.UndoStarted:
-		line, temporary = lineOf(e)+" ...", true
+		line, temporary = shortened(lineOf(e), narrow-4)+" ...", true
 	}
 	if line == "" {
 		return
@@ -60,7 +63,7 @@ func (p *terminalProgress) Entry(e journal.Entry) {
 		fmt.Fprint(p.out, line)
 		return
 	}
-	fmt.Fprintln(p.out, line)
+	fmt.Fprint(p.out, wrapped(line, "    "))
 }
 
 // lineOf is an entry in one line, empty for what only the journal needs.

@@ -28,6 +28,7 @@ type RunReport struct {
 	Schema         string        `json:"schema"`
 	RunID          string        `json:"run_id"`
 	Verdict        string        `json:"verdict"`
+	DryRun         bool          `json:"dry_run"` // it says what a run would do; nothing was done
 	Changed        bool          `json:"changed"` // the host differs from before the run
 	RebootRequired bool          `json:"reboot_required"`
 	Steps          []StepReport  `json:"steps"`
@@ -36,6 +37,8 @@ type RunReport struct {
 	Notes          []string      `json:"notes"`
 	Verify         string        `json:"verify,omitempty"` // verdict of the verification
 	Warnings       []plan.Reason `json:"warnings"`
+	// Resolved is the package manager's answer to the plan's packages, of a dry run.
+	Resolved *plan.Solution `json:"resolved,omitempty"`
 }
 
 // StepReport is one step of a run.
@@ -45,13 +48,15 @@ type StepReport struct {
 	Seconds float64 `json:"seconds"`
 }
 
-func newReport() RunReport {
-	return RunReport{Schema: Schema, Steps: []StepReport{}, Kept: []string{}, Notes: []string{}, Warnings: []plan.Reason{}}
+// NewReport is a report with a verdict and nothing else: its lists are empty, not nil, since JSON
+// promises arrays.
+func NewReport(verdict string) RunReport {
+	return RunReport{Schema: Schema, Verdict: verdict, Steps: []StepReport{}, Kept: []string{}, Notes: []string{}, Warnings: []plan.Reason{}}
 }
 
 // reportOf derives a report from a journal.
 func reportOf(id, log string, p plan.Plan, entries []journal.Entry) RunReport {
-	r := newReport()
+	r := NewReport("")
 	r.RunID, r.Log = id, log
 	r.Warnings = append(r.Warnings, p.Warnings...)
 	status := map[string]StepReport{}

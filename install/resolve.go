@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/rdmactl/rdmactl/host"
@@ -39,14 +40,18 @@ func resolve(ctx context.Context, solver pkgmgr.Solver, p plan.Plan) (plan.Solut
 	return sol, left, nil
 }
 
-// DryRun prints what a run would do, with the package manager's own answer, and changes nothing.
+// DryRun prints what a run would do, with the package manager's own answer, and changes nothing. The
+// verdict is VerdictDone when a run would change the host.
 func DryRun(ctx context.Context, env Env, p plan.Plan, out io.Writer) (RunReport, error) {
-	rep := newReport()
+	rep := NewReport(VerdictStopped)
+	rep.DryRun = true
 	rep.Warnings = append(rep.Warnings, p.Warnings...)
-	rep.Verdict = VerdictDone
 	if p.Verdict == plan.NothingToDo {
 		rep.Verdict = VerdictNothingToDo
 		return rep, nil
+	}
+	for _, s := range p.Steps {
+		rep.Steps = append(rep.Steps, StepReport{ID: s.ID, Status: "pending"})
 	}
 	var solver pkgmgr.Solver = apt.NewSolver(env.Host)
 	if env.Manager != nil {
@@ -54,20 +59,39 @@ func DryRun(ctx context.Context, env Env, p plan.Plan, out io.Writer) (RunReport
 	}
 	sol, left, err := resolve(ctx, solver, p)
 	if err != nil {
-		rep.Verdict = VerdictStopped
 		return rep, err
 	}
+	rep.Resolved = &sol
 	rep.Warnings = append(rep.Warnings, left...)
 	if err := unannounced(p, sol, nil); err != nil {
-		rep.Verdict = VerdictStopped
 		return rep, err
 	}
+	if _, err := io.WriteString(out, dryRunText(p, sol, left)); err != nil {
+		return rep, fmt.Errorf("cannot print: %w", err)
+	}
+	rep.Verdict = VerdictNothingToDo
+	if wouldChange(p, sol) {
+		rep.Verdict = VerdictDone
+	}
+	return rep, nil
+}
+
+// wouldChange says whether a run has anything to do, as far as it can be told beforehand: a step of
+// packages has nothing when they are all installed, verification changes nothing.
+func wouldChange(p plan.Plan, sol plan.Solution) bool {
+	return len(sol.Actions) > 0 || slices.ContainsFunc(p.Steps, func(s plan.Step) bool {
+		return s.Kind != plan.KindPackages && s.Kind != plan.KindVerify
+	})
+}
+
+// dryRunText is a dry run for a person.
+func dryRunText(p plan.Plan, sol plan.Solution, left []plan.Reason) string {
+	var out strings.Builder
 	rest := sol
 	for i, s := range p.Steps {
-		rep.Steps = append(rep.Steps, StepReport{ID: s.ID, Status: "pending"})
-		fmt.Fprintf(out, "step %d/%d %s: %s\n", i+1, len(p.Steps), s.Kind, s.Summary)
+		out.WriteString(wrapped(fmt.Sprintf("step %d/%d %s: %s", i+1, len(p.Steps), s.Kind, s.Summary), "    "))
 		for _, line := range actionsOf(s, rest) {
-			fmt.Fprintf(out, "  %s\n", line)
+			fmt.Fprintf(&out, "  %s\n", line)
 		}
 		if s.Kind == plan.KindPackages {
 			// One answer for all of the plan's packages, shown with the first step that asks for some.
@@ -75,10 +99,10 @@ func DryRun(ctx context.Context, env Env, p plan.Plan, out io.Writer) (RunReport
 		}
 	}
 	for _, w := range left {
-		fmt.Fprintf(out, "warning: %s\n", w.Text)
+		out.WriteString(wrapped("warning: "+w.Text, "    "))
 	}
-	fmt.Fprintln(out, "nothing was changed")
-	return rep, nil
+	out.WriteString("nothing was changed\n")
+	return out.String()
 }
 
 // actionsOf are a step's changes, one line each.
@@ -92,8 +116,8 @@ func actionsOf(s plan.Step, sol plan.Solution) []string {
 			}
 			lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s:%s %s%s %s", a.Action, a.Name, a.Arch, a.Version, from, a.Origin)))
 		}
-		if sol.DownloadBytes >= 0 && sol.InstalledBytes >= 0 {
-			lines = append(lines, fmt.Sprintf("download %d bytes, install %d bytes", sol.DownloadBytes, sol.InstalledBytes))
+		if text := sizes(sol); text != "" && len(sol.Actions) > 0 {
+			lines = append(lines, text)
 		}
 	}
 	for _, c := range s.Changes.Files {
@@ -118,4 +142,37 @@ func actionsOf(s plan.Step, sol plan.Solution) []string {
 		lines = append(lines, "udevadm control --reload, trigger "+strings.Join(s.Changes.Subsystems, " "))
 	}
 	return lines
+}
+
+// sizes are the package manager's figures, as far as it told them: -1 is not told.
+func sizes(sol plan.Solution) string {
+	words := []string{}
+	if sol.DownloadBytes >= 0 {
+		words = append(words, "download "+bytesText(sol.DownloadBytes))
+	}
+	switch {
+	case sol.InstalledBytes >= 0:
+		words = append(words, bytesText(sol.InstalledBytes)+" installed")
+	case sol.InstalledBytes < -1:
+		words = append(words, bytesText(-sol.InstalledBytes)+" freed")
+	}
+	return strings.Join(words, ", ")
+}
+
+// bytesText is a number of bytes for a person, with two digits at least: 2.7 MiB, 19 MiB.
+func bytesText(n int64) string {
+	if n < 1<<10 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	unit, f := "KiB", float64(n)/(1<<10)
+	for _, next := range []string{"MiB", "GiB"} {
+		if f < 1023.5 {
+			break
+		}
+		unit, f = next, f/(1<<10)
+	}
+	if f < 9.95 {
+		return fmt.Sprintf("%.1f %s", f, unit)
+	}
+	return fmt.Sprintf("%.0f %s", f, unit)
 }

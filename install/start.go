@@ -16,7 +16,7 @@ import (
 // run has ended. The report is filled in either way; the error is a *fault.Error with the exit code.
 // When ctx is cancelled, the worker is asked to stop and its end is waited for.
 func Start(ctx context.Context, env Env, p plan.Plan, opts Options) (RunReport, error) {
-	rep := newReport()
+	rep := NewReport(VerdictStopped)
 	rep.Warnings = append(rep.Warnings, p.Warnings...)
 	switch p.Verdict {
 	case plan.NothingToDo:
@@ -25,7 +25,6 @@ func Start(ctx context.Context, env Env, p plan.Plan, opts Options) (RunReport, 
 			if other, err := blocking(env.Paths.orDefault(), ""); err != nil {
 				return rep, err
 			} else if other != "" && !alive(env.Paths.orDefault(), other)() {
-				rep.Verdict = VerdictStopped
 				return rep, unfinishedFault(other)
 			}
 		}
@@ -40,7 +39,6 @@ func Start(ctx context.Context, env Env, p plan.Plan, opts Options) (RunReport, 
 		}
 		return rep, fault.New(fault.Refused, code, "`rdmactl plan` shows why for every stack", "cannot install: %s", p.Summary)
 	}
-	rep.Verdict = VerdictStopped
 	if err := checkSteps(p); err != nil {
 		return rep, fault.New(fault.Usage, "plan-faulty", "", "%w", err)
 	}
@@ -65,13 +63,9 @@ func Start(ctx context.Context, env Env, p plan.Plan, opts Options) (RunReport, 
 
 // Resume continues the run that did not end.
 func Resume(ctx context.Context, env Env, opts Options) (RunReport, error) {
-	rep := newReport()
-	rep.Verdict = VerdictStopped
+	rep := NewReport(VerdictStopped)
 	paths := env.Paths.orDefault()
-	if err := mayStart(env, paths); err != nil {
-		return rep, err
-	}
-	id, err := pending(paths)
+	id, err := Resumable(env)
 	if err != nil {
 		return rep, err
 	}
@@ -87,6 +81,17 @@ func Resume(ctx context.Context, env Env, opts Options) (RunReport, error) {
 		do = doRollback // it was on its way back
 	}
 	return drive(ctx, env, j, do, opts.Foreground, opts.Progress)
+}
+
+// Resumable returns the run that Resume would continue, empty if there is none. Ask before a person
+// is asked for consent. The error says why none could be continued now: not root, or another run is
+// at work.
+func Resumable(env Env) (id string, err error) {
+	paths := env.Paths.orDefault()
+	if err := mayStart(env, paths); err != nil {
+		return "", err
+	}
+	return pending(paths)
 }
 
 // pending returns the run that died, empty if there is none. One that died before it changed anything
@@ -128,55 +133,70 @@ type RollbackOptions struct {
 }
 
 // Rollback takes a run back, finished or not. A run that is taken back already changes nothing and is
-// no error.
+// no error. The report is empty, without its Schema, when the rollback could not begin.
 func Rollback(ctx context.Context, env Env, opts RollbackOptions) (RunReport, error) {
-	rep := newReport()
-	rep.Verdict = VerdictStopped
 	paths := env.Paths.orDefault()
 	if err := mayStart(env, paths); err != nil {
-		return rep, err
+		return RunReport{}, err
 	}
 	id := opts.Run
 	if id == "" {
 		var err error
 		if id, err = latest(paths, func(j *journal.Run) bool { return len(recordsOf(j.Entries)) > 0 }); err != nil {
-			return rep, err
+			return RunReport{}, err
 		}
 		if id == "" {
 			if id, err = pending(paths); err != nil {
-				return rep, err
+				return RunReport{}, err
 			}
 		}
 		if id == "" {
-			rep.Verdict = VerdictNothingToDo
-			rep.Notes = append(rep.Notes, "no run is left to roll back")
+			rep := NewReport(VerdictNothingToDo)
+			rep.Notes = append(rep.Notes, "there is no run to roll back")
 			return rep, nil
 		}
 	}
-	if !journal.ValidID(id) {
-		return rep, fault.New(fault.Usage, "usage", "`rdmactl history` lists the runs", "cannot roll back %q: not a run id", id)
-	}
-	j, err := paths.store().Open(id)
+	j, err := openNamed(paths, id, "roll back")
 	if err != nil {
-		return rep, journalFault(err)
+		return RunReport{}, err
 	}
 	state := journal.StateOf(j.Entries, false)
 	if len(recordsOf(j.Entries)) == 0 && (state != journal.Unfinished || len(j.Entries) == 0) {
 		p, _, err := readRun(j)
 		if err != nil {
-			return rep, err
+			return RunReport{}, err
 		}
-		rep = reportOf(id, paths.logFile(id), p, j.Entries)
+		rep := reportOf(id, paths.logFile(id), p, j.Entries)
 		rep.Verdict = VerdictNothingToDo
 		rep.Notes = append(rep.Notes, fmt.Sprintf("run %s is %s: nothing of it is left to roll back", id, state))
 		return rep, nil
 	}
 	if newer, err := newerThan(paths, id); err != nil {
-		return rep, err
+		return RunReport{}, err
 	} else if newer != "" {
-		return rep, fault.New(fault.Stopped, "newer-run", "roll back "+newer+" first", "cannot roll back run %s: the later run %s stands on it", id, newer)
+		return RunReport{}, fault.New(fault.Stopped, "newer-run", "roll back "+newer+" first", "cannot roll back run %s: the later run %s stands on it", id, newer)
 	}
 	return drive(ctx, env, j, doRollback, opts.Foreground, opts.Progress)
+}
+
+// openNamed opens a run that a person named; what is what was to be done with it.
+func openNamed(paths Paths, id, what string) (*journal.Run, error) {
+	const hint = "`rdmactl history` lists the runs"
+	if !journal.ValidID(id) {
+		return nil, fault.New(fault.Usage, "usage", hint, "cannot %s %q: not a run id", what, id)
+	}
+	ids, err := paths.store().IDs()
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(ids, id) {
+		return nil, fault.New(fault.Usage, "no-such-run", hint, "cannot %s run %s: there is no such run", what, id)
+	}
+	j, err := paths.store().Open(id)
+	if err != nil {
+		return nil, journalFault(err)
+	}
+	return j, nil
 }
 
 // newerThan finds a later run that still has something to undo: it stands on the host as the earlier
@@ -264,20 +284,20 @@ func drive(ctx context.Context, env Env, j *journal.Run, do string, foreground b
 	if foreground {
 		code := Worker(ctx, env, j.ID, do)
 		if err := show(paths, j.ID, skip, progress); err != nil {
-			return newReport(), err
+			return RunReport{}, err
 		}
 		return conclude(paths, j.ID, skip, code)
 	}
 	if err := detach(env, j, do); err != nil {
-		return newReport(), err
+		return RunReport{}, err
 	}
 	err := followRun(context.WithoutCancel(ctx), ctx.Done(), paths, j.ID, skip, progress)
 	if errors.Is(err, journal.ErrGone) {
 		p, _, rerr := readRun(j)
 		if rerr != nil {
-			return newReport(), rerr
+			return RunReport{}, rerr
 		}
-		rep := newReport()
+		rep := NewReport(VerdictFailed)
 		if again, oerr := paths.store().Open(j.ID); oerr == nil {
 			rep = reportOf(j.ID, paths.logFile(j.ID), p, again.Entries)
 		}
@@ -286,7 +306,7 @@ func drive(ctx context.Context, env Env, j *journal.Run, do string, foreground b
 			"run %s did not end: its process is gone", j.ID)
 	}
 	if err != nil {
-		return newReport(), err
+		return RunReport{}, err
 	}
 	return conclude(paths, j.ID, skip, 0)
 }
@@ -310,11 +330,11 @@ func show(paths Paths, id string, skip int, progress Progress) error {
 func conclude(paths Paths, id string, skip, code int) (RunReport, error) {
 	j, err := paths.store().Open(id)
 	if err != nil {
-		return newReport(), journalFault(err)
+		return RunReport{}, journalFault(err)
 	}
 	p, _, err := readRun(j)
 	if err != nil {
-		return newReport(), err
+		return RunReport{}, err
 	}
 	rep := reportOf(id, paths.logFile(id), p, j.Entries)
 	if n := len(j.Entries); n > skip && j.Entries[n-1].Event == journal.RunEnded {

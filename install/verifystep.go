@@ -3,7 +3,7 @@ package install
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"strings"
 
 	"github.com/rdmactl/rdmactl/internal/fault"
 	"github.com/rdmactl/rdmactl/plan"
@@ -37,8 +37,9 @@ func (x *verifyStep) do(ctx context.Context, _ plan.Step, _ json.RawMessage) (an
 		}
 	}
 	if out.Verdict != verifyFail {
-		return nil, fmt.Sprintf("%s: %s", out.Verdict, out.Summary), nil
+		return nil, out.Verdict + ": " + strings.TrimPrefix(out.Summary, out.Verdict+": "), nil
 	}
+	reason := strings.TrimPrefix(out.Summary, out.Verdict+": ") // a summary may begin with the verdict
 	policy := x.run.order.OnVerifyFailure
 	if policy == VerifyAuto {
 		policy = VerifyKeep
@@ -48,9 +49,9 @@ func (x *verifyStep) do(ctx context.Context, _ plan.Step, _ json.RawMessage) (an
 	}
 	if policy == VerifyRollback {
 		return nil, "", fault.New(fault.Unhealthy, "verify-failed", "`rdmactl verify` shows each check",
-			"cannot keep the new stack: the verification failed: %s", out.Summary)
+			"cannot keep the new stack: the verification failed: %s", reason)
 	}
-	return nil, "fail, and the new stack is kept: " + out.Summary, nil
+	return nil, "fail, and the new stack is kept: " + reason, nil
 }
 
 func (x *verifyStep) undo(context.Context, plan.Step, record) (undone, error) { return undone{}, nil }

@@ -73,7 +73,8 @@ func compare(path string, a, b any, diff []string) []string {
 		}
 		return diff
 	}
-	return append(diff, fmt.Sprintf("%s was %s, is %s", path, short(a), short(b)))
+	was, is := shortPair(a, b)
+	return append(diff, fmt.Sprintf("%s was %s, is %s", path, was, is))
 }
 
 func member(path string, left, right map[string]any, key string, diff []string) []string {
@@ -95,13 +96,43 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// short shows a value in at most 120 bytes, and of a longer one its two ends.
-func short(v any) string {
+// shortPair shows two values that differ: whole where they are short, and else from a little before
+// the first difference.
+func shortPair(a, b any) (was, is string) {
+	const most, before, after = 120, 20, 80
+	left, right := []rune(asJSON(a)), []rune(asJSON(b))
+	if len(left) <= most && len(right) <= most {
+		return printable(string(left)), printable(string(right))
+	}
+	at := 0
+	for at < min(len(left), len(right)) && left[at] == right[at] {
+		at++
+	}
+	from := max(0, at-before)
+	cut := func(text []rune) string {
+		out := string(text[from:min(len(text), at+after)])
+		if from > 0 {
+			out = "... " + out
+		}
+		if at+after < len(text) {
+			out += " ..."
+		}
+		return printable(out)
+	}
+	return cut(left), cut(right)
+}
+
+func asJSON(v any) string {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return err.Error()
 	}
-	text := string(data)
+	return string(data)
+}
+
+// short shows a value in at most 120 bytes, and of a longer one its two ends.
+func short(v any) string {
+	text := asJSON(v)
 	if len(text) > 120 {
 		text = text[:60] + " ... " + text[len(text)-50:]
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rdmactl/rdmactl/facts"
 	"github.com/rdmactl/rdmactl/internal/fault"
@@ -50,7 +51,7 @@ func Make(f facts.Facts, p profiles.Profile, req Request) (Plan, error) {
 	if len(refusals) > 0 || chosen < 0 {
 		out = refused(out, refusals, wanted)
 		var err error
-		out.Next, err = afterRefusal(in, out)
+		out.Next, err = afterRefusal(in, out, req)
 		return out, err
 	}
 
@@ -92,6 +93,14 @@ func check(p profiles.Profile, req Request) error {
 				"cannot plan for card %q: there is no such generation", card)
 		}
 	}
+	if req.Kernel != "" && !facts.IsKernelRelease(req.Kernel) {
+		return fault.New(fault.Usage, "bad-kernel", "name a kernel as `uname -r` or /lib/modules does", "cannot plan for kernel %q: it is not the release of a kernel", req.Kernel)
+	}
+	if req.Date != "" {
+		if _, err := time.Parse(time.DateOnly, req.Date); err != nil {
+			return fault.New(fault.Usage, "bad-date", "write the day as YYYY-MM-DD", "cannot plan for the day %q: it is not a day", req.Date)
+		}
+	}
 	if req.Netdev != "" {
 		if err := profiles.CheckNetdev(req.Netdev); err != nil {
 			return fault.New(fault.Usage, "bad-netdev", "name an interface that `ip link` shows", "cannot plan for --netdev: %w", err)
@@ -100,10 +109,6 @@ func check(p profiles.Profile, req Request) error {
 			return fault.New(fault.Usage, "bad-netdev", "use it with --profile soft",
 				"cannot plan for --netdev %s: profile %s makes no Soft-RoCE device", req.Netdev, p.Name)
 		}
-	}
-	if req.Profile != "" && req.Profile != p.Name {
-		return fault.New(fault.Usage, "profile-mismatch", "load the profile that the request names",
-			"cannot plan for profile %q: the profile given is %q", req.Profile, p.Name)
 	}
 	for _, name := range p.Prefer {
 		if !slices.Contains(StackNames(), name) {

@@ -1,9 +1,11 @@
 package plan
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/rdmactl/rdmactl/facts"
 	"github.com/rdmactl/rdmactl/plan/rules"
 	"github.com/rdmactl/rdmactl/profiles"
 )
@@ -16,7 +18,7 @@ func afterPlan(in rules.Input, p Plan, req Request) []Hint {
 		}
 		return []Hint{{Command: "rdmactl verify", Text: "sends and compares real data through each active port"}}
 	}
-	command := "sudo rdmactl install --profile " + p.Profile
+	command := "sudo rdmactl install --profile " + profileWord(p, req)
 	if req.Stack != "" {
 		command += " --stack " + req.Stack
 	}
@@ -29,11 +31,40 @@ func afterPlan(in rules.Input, p Plan, req Request) []Hint {
 	return []Hint{{Command: command, Text: "carries out these steps, each journalled; `rdmactl rollback` takes them back"}}
 }
 
-// afterRefusal is what would help, by the first reason. What cannot be typed is in the registry of
-// codes.
-func afterRefusal(in rules.Input, p Plan) ([]Hint, error) {
-	first := rules.Code(p.Reasons[0].Code)
-	switch first {
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./+,:@%-]+$`)
+
+// profileWord is the profile as it was asked for, which may be a file, in a shell's quotes where it
+// needs some.
+func profileWord(p Plan, req Request) string {
+	switch {
+	case req.Profile == "":
+		return p.Profile
+	case plainWord.MatchString(req.Profile):
+		return req.Profile
+	}
+	return "'" + strings.ReplaceAll(req.Profile, "'", `'\''`) + "'"
+}
+
+// afterRefusal is what would help, by the first reason, and else what the registry of codes says.
+func afterRefusal(in rules.Input, p Plan, req Request) ([]Hint, error) {
+	hints, err := waysOut(in, p, req)
+	if err != nil || len(hints) > 0 {
+		return hints, err
+	}
+	return []Hint{explained(p.Reasons[0].Code)}, nil
+}
+
+// explained points at the registry and says its remedy at once.
+func explained(code string) Hint {
+	hint := Hint{"rdmactl explain " + code, "says what this means"}
+	if entry, ok := facts.LookupCode(code); ok && entry.Remedy != "nothing" {
+		hint.Text = "says more; what to do: " + entry.Remedy
+	}
+	return hint
+}
+
+func waysOut(in rules.Input, p Plan, req Request) ([]Hint, error) {
+	switch rules.Code(p.Reasons[0].Code) {
 	case rules.NoRDMAHardware:
 		return withoutCard(in)
 	case rules.HardwareUnknown:
@@ -42,8 +73,7 @@ func afterRefusal(in rules.Input, p Plan) ([]Hint, error) {
 			{"rdmactl plan --card GENERATION", "plans for a card that is not seen; generations are " + strings.Join(rules.Generations(), ", ")},
 		}, nil
 	case rules.ForeignHardware:
-		hint, err := whatIf(in, "inbox", "the distribution's own stack, which serves this card where its kernel has the driver")
-		return []Hint{hint}, err
+		return whatIf(in, "inbox", "the distribution's own stack, which serves this card where its kernel has the driver")
 	case rules.BrokenPackages:
 		return []Hint{
 			{"sudo dpkg --configure -a", "finishes what was interrupted"},
@@ -58,14 +88,13 @@ func afterRefusal(in rules.Input, p Plan) ([]Hint, error) {
 			}
 		}
 	case rules.SoftRoCEConflict, rules.NoNetdev:
-		return []Hint{{"rdmactl plan --profile " + p.Profile + " --netdev NAME", "names the interface; `ip -br link` and `rdma link` show what there is"}}, nil
+		return []Hint{{"rdmactl plan --profile " + profileWord(p, req) + " --netdev NAME", "names the interface; `ip -br link` and `rdma link` show what there is"}}, nil
 	case NotInMatrix:
 		if slices.ContainsFunc(p.Stacks, func(s Stack) bool { return s.Stack == "inbox" && s.Verdict == StackPossible }) {
-			hint, err := whatIf(in, "inbox", "the stack that can be judged on this host")
-			return []Hint{hint}, err
+			return whatIf(in, "inbox", "the stack that can be judged on this host")
 		}
 	}
-	return []Hint{{"rdmactl explain " + string(first), "says what this means and what to do"}}, nil
+	return nil, nil
 }
 
 // withoutCard is what the profiles that need no card would do on this host, and what a card would.
@@ -78,25 +107,24 @@ func withoutCard(in rules.Input) ([]Hint, error) {
 	if err != nil {
 		return nil, err
 	}
+	hints := slices.Concat(inbox, soft)
 	const example = "connectx-6-dx"
 	stated, err := Make(in.Facts, in.Profile, Request{Cards: []string{example}, Kernel: in.Kernel})
+	if err != nil || stated.Verdict == Refuse {
+		return hints, err
+	}
+	return append(hints, Hint{"rdmactl plan --card " + example, "states a card that is not seen yet, by its generation: " + stated.Summary}), nil
+}
+
+// whatIf plans the host for another embedded profile. One that would be refused as well is no way out.
+func whatIf(in rules.Input, name, what string) ([]Hint, error) {
+	profile, err := profiles.Load(name)
 	if err != nil {
 		return nil, err
 	}
-	return []Hint{inbox, soft, {
-		"rdmactl plan --card " + example, "states a card that is not seen yet, by its generation: " + stated.Summary,
-	}}, nil
-}
-
-// whatIf plans the host for another embedded profile.
-func whatIf(in rules.Input, name, what string) (Hint, error) {
-	profile, err := profiles.Load(name)
-	if err != nil {
-		return Hint{}, err
-	}
 	p, err := Make(in.Facts, profile, Request{Kernel: in.Kernel})
-	if err != nil {
-		return Hint{}, err
+	if err != nil || p.Verdict == Refuse {
+		return nil, err
 	}
-	return Hint{"rdmactl plan --profile " + name, what + ": " + p.Summary}, nil
+	return []Hint{{"rdmactl plan --profile " + name, what + ": " + p.Summary}}, nil
 }

@@ -134,6 +134,27 @@ func (r *renderer) stacks(p Plan) {
 		}
 		r.wrap(fmt.Sprintf("  %-10s %-9s %-12s %-20s ", s.Stack, s.Verdict, s.Status, printable(installed)), strings.Repeat(" ", 56), why, "")
 	}
+	r.wrap("  ", "  ", legend(p.Stacks), "")
+}
+
+// legend explains the words of STATUS that are in the table.
+func legend(stacks []Stack) string {
+	var said []string
+	for _, word := range []struct {
+		status Status
+		means  string
+	}{
+		{Supported, "documented as supported"},
+		{Community, "documented as community support"},
+		{Present, "the distribution's repositories hold it"},
+		{Unknown, "not in the matrix yet"},
+		{Unsupported, "ruled out by what WHY names"},
+	} {
+		if slices.ContainsFunc(stacks, func(s Stack) bool { return s.Status == word.status }) {
+			said = append(said, string(word.status)+": "+word.means)
+		}
+	}
+	return strings.Join(said, "; ")
 }
 
 func (r *renderer) steps(p Plan) {
@@ -161,7 +182,11 @@ func (r *renderer) steps(p Plan) {
 		r.wrap(number, pad, head, bold)
 		r.what(pad, s.Changes)
 		r.wrap(pad+"why:  ", pad+"      ", s.Why, "")
-		r.wrap(pad+"undo: ", pad+"      ", s.Undo, "")
+		undo := s.Undo
+		if s.Kind == KindFiles {
+			undo = "restore the former file" // the JSON form says what that means
+		}
+		r.wrap(pad+"undo: ", pad+"      ", undo, "")
 	}
 }
 

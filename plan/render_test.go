@@ -42,7 +42,11 @@ func TestRender(t *testing.T) {
 		}
 		flat := strings.Join(strings.Fields(text), " ")
 		for i, s := range p.Steps {
-			for _, want := range []string{s.ID + ": " + s.Summary, "why: " + s.Why, "undo: " + s.Undo} {
+			undo := s.Undo
+			if s.Kind == plan.KindFiles {
+				undo = "restore the former file"
+			}
+			for _, want := range []string{s.ID + ": " + s.Summary, "why: " + s.Why, "undo: " + undo} {
 				if !strings.Contains(flat, want) {
 					t.Errorf("%s: step %d lacks %q", g.name, i+1, want)
 				}

@@ -39,7 +39,7 @@ func judgeStacks(in rules.Input, inbox []rules.Finding) []Stack {
 				s.Reasons = append(s.Reasons, inboxServes(in))
 			}
 		} else {
-			s.Reasons = append(s.Reasons, Reason{Code: string(NotInMatrix), Text: "not yet in the matrix: nothing is known of " + name + " on any host", Source: "profiles"})
+			s.Reasons = append(s.Reasons, Reason{Code: string(NotInMatrix), Text: "not yet in the matrix: nothing is known of " + name + " on any host", Source: "the compatibility matrix"})
 		}
 		out = append(out, s)
 	}
@@ -71,7 +71,7 @@ func notOffered(req Request) []rules.Finding {
 	}
 	if req.Method != "" && req.Method != "packages" {
 		found = append(found, rules.Finding{
-			Code: MethodNotOffered, Effect: rules.Refuse, Source: "request",
+			Code: MethodNotOffered, Effect: rules.Refuse, Source: "the evidence's request",
 			Text: "inbox is installed by the package manager; the method " + req.Method + " does not exist for it",
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -60,14 +61,30 @@ func LoadFile(file string, data []byte) (Profile, error) {
 	if err := strictyaml.Decode(file, data, &doc); err != nil {
 		return Profile{}, err
 	}
-	if err := strictyaml.Fail(doc.problems()); err != nil {
+	if err := strictyaml.Fail(doc.problems(keyAt(data, doc.At, "prefer"))); err != nil {
 		return Profile{}, err
 	}
 	return doc.profile(), nil
 }
 
-// problems are those that one value alone does not show.
-func (d document) problems() strictyaml.Problems {
+// keyAt is where a key of the mapping at its begin stands in the text, its begin if the key is not
+// written at the start of a line. The decoder keeps the places of mappings only, not those of lists.
+func keyAt(data []byte, begin strictyaml.Pos, key string) strictyaml.Pos {
+	pattern := regexp.MustCompile(`^["']?` + regexp.QuoteMeta(key) + `["']?[ \t]*:`)
+	indent := strings.Repeat(" ", begin.Column-1)
+	number := 0
+	for line := range strings.Lines(string(data)) {
+		number++
+		rest, ok := strings.CutPrefix(line, indent)
+		if number >= begin.Line && ok && pattern.MatchString(rest) {
+			return strictyaml.Pos{File: begin.File, Line: number, Column: begin.Column}
+		}
+	}
+	return begin
+}
+
+// problems are those that one value alone does not show. preferAt is where the key prefer stands.
+func (d document) problems(preferAt strictyaml.Pos) strictyaml.Problems {
 	var all strictyaml.Problems
 	say := func(at strictyaml.Pos, format string, args ...any) {
 		all = append(all, strictyaml.Problem{Pos: at, Text: fmt.Sprintf(format, args...)})
@@ -83,10 +100,10 @@ func (d document) problems() strictyaml.Problems {
 	required(d.At, "summary", string(d.Summary))
 	required(d.At, "hardware", string(d.Hardware))
 	if len(d.Prefer) == 0 {
-		say(d.At, "key \"prefer\" must name at least one stack")
+		say(preferAt, "key \"prefer\" must name at least one stack")
 	}
 	if twice, ok := repeated(d.Prefer); ok {
-		say(d.At, "prefer names %q twice", twice)
+		say(preferAt, "prefer names %q twice", twice)
 	}
 	for _, family := range slices.Sorted(maps.Keys(d.Packages)) {
 		var names []string

@@ -120,8 +120,10 @@ func TestLoadFile(t *testing.T) {
 func TestFaultyProfiles(t *testing.T) {
 	for _, tc := range []struct{ old, bad, position, says string }{
 		{"prefer: [inbox]", "prefer: [inbxo]", "mine.yaml:5:10", "inbxo"},
-		{"prefer: [inbox]", "prefer: []", "mine.yaml:1:1", "at least one stack"},
-		{"prefer: [inbox]", "prefer: [inbox, inbox]", "mine.yaml:1:1", "twice"},
+		{"prefer: [inbox]", "prefer: []", "mine.yaml:5:1", "at least one stack"},
+		{"prefer: [inbox]", "prefer: [inbox, inbox]", "mine.yaml:5:1", "twice"},
+		{"prefer: [inbox]", "\"prefer\" :\n  - inbox\n  - inbox", "mine.yaml:5:1", "twice"},
+		{"prefer: [inbox]\n", "", "mine.yaml:1:1", "at least one stack"},
 		{"hardware: optional", "hardware: maybe", "mine.yaml:6:11", "maybe"},
 		{"hardware: optional", "colour: red", "mine.yaml:6:1", "unknown key"},
 		{"summary: my own\n", "", "mine.yaml:1:1", `"summary" is missing`},
@@ -129,6 +131,8 @@ func TestFaultyProfiles(t *testing.T) {
 		{"kind: Profile", "kind: Evidence", "mine.yaml:2:7", "Evidence"},
 		{"apiVersion: rdmactl/v1", "apiVersion: rdmactl/v2", "mine.yaml:1:13", "rdmactl/v2"},
 		{"name: rdma-core", "name: \"rdma-core=1\"", "mine.yaml:9:14", "package name"},
+		{"name: rdma-core", "name: \"rdma-core-\"", "mine.yaml:9:14", "package name"},
+		{"name: rdma-core", "name: \"rdma-core+\"", "mine.yaml:9:14", "package name"},
 		{"name: rdma-core", "name: \"-oDebug::pkg\"", "mine.yaml:9:14", "package name"},
 		{`"debian 12"`, `"12"`, "mine.yaml:9:48", "release"},
 		{"  debian:", "  gentoo:", "mine.yaml:8:3", "gentoo"},
@@ -167,6 +171,24 @@ func TestFaultyProfiles(t *testing.T) {
 		}
 		if !strings.Contains(err.Error(), tc.position+": ") || !strings.Contains(err.Error(), tc.says) {
 			t.Errorf("%q: no %q and %q in: %v", tc.bad, tc.position, tc.says, err)
+		}
+	}
+}
+
+// What apt-get would take for an order, a pattern, a task or a release is no name.
+func TestCheckPackage(t *testing.T) {
+	for _, name := range []string{"rdma-core", "g++", "libstdc++6", "libstdc++-14-dev", "libnl-3-200", "python3.11", "0ad", "libc++"} {
+		if err := profiles.CheckPackage(name); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, name := range []string{
+		"rdma-core-", "rdma-core+", "rdma-core+++", "rdma-core-+", "rdma-core-++", "rdma-core--", "g++-", "rdma-core.",
+		"rdma-core^", "^rdma", "rdma*", "rdma.*", "rdm?", "rdma-core$", "[rdma", "rdma-core/stable", "rdma-core:arm64", "rdma-core=1",
+		"", "r", "++", "Rdma", "rdma_core", "rdma core", "rdma-core\n", "./rdma.deb",
+	} {
+		if profiles.CheckPackage(name) == nil {
+			t.Errorf("%q is taken for a package name", name)
 		}
 	}
 }

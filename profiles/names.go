@@ -10,7 +10,8 @@ import (
 // udev rules, units) or on a package manager's command line. Each kind of name has its own narrow
 // character set, so that no name can start a new line, a comment or an option.
 var (
-	packageName = regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]{1,99}$`)                      // deb-control(5)
+	packageName = regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]{1,99}$`) // deb-control(5)
+	packageEnd  = regexp.MustCompile(`[a-z0-9](\+\+)?$`)
 	moduleName  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,54}$`)                // MODULE_NAME_LEN is 56
 	groupName   = regexp.MustCompile(`^[a-z_][a-z0-9_-]{0,31}$`)                         // useradd(8)
 	unitName    = regexp.MustCompile(`^[A-Za-z0-9:_.][A-Za-z0-9:_.@-]{0,199}\.service$`) // systemd.unit(5)
@@ -21,9 +22,14 @@ var (
 	releaseName = regexp.MustCompile(`^[a-z0-9._-]+ [A-Za-z0-9._-]+$`)
 )
 
-// CheckPackage says why text cannot be the name of a Debian package.
+// CheckPackage says why text cannot be the name of a Debian package. A name's end is narrower than
+// deb-control(5) has it: apt-get takes "NAME-" for the order to remove NAME and "NAME+" for that to
+// install it. No package ends so, but for those named after C++ ("g++").
 func CheckPackage(text string) error {
-	return matches(packageName, text, "a package name", "lower-case letters, digits, + . -")
+	if err := matches(packageName, text, "a package name", "lower-case letters, digits, + . -"); err != nil {
+		return err
+	}
+	return matches(packageEnd, text, "a package name", "it ends with a letter, a digit or ++")
 }
 
 // CheckModule says why text cannot be the name of a kernel module.

@@ -29,6 +29,12 @@ const (
 	StageDone        Stage = "done"
 )
 
+// startUp says that no device has been opened yet: no driver was at work, only this program, the
+// loader and the kernel's list of devices.
+func (s Stage) startUp() bool {
+	return s == StageStart || s == StageLoadLibrary || s == StageListDevices
+}
+
 // progressRecord is one line of progress: a stage that begins, or a result that is settled. So what
 // was found before a crash is not lost with the worker.
 type progressRecord struct {
@@ -47,7 +53,7 @@ type announcer struct{ w io.Writer }
 // reader is gone there is nobody left to tell, so a failed write is no error.
 func (a announcer) say(r progressRecord) {
 	line, err := json.Marshal(r)
-	if err != nil {
+	if err != nil || a.w == nil {
 		return
 	}
 	_, _ = a.w.Write(append(line, '\n'))

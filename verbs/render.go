@@ -6,10 +6,22 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Summary is the report in one line: the verdict, and for all but a pass the check that decided it.
 func (r Report) Summary() string {
+	worst := worstCheck(r.Checks)
+	if r.Verdict == Pass || worst == nil {
+		return r.headline()
+	}
+	return fmt.Sprintf("%s: %s (%s)", r.Verdict, worst.Detail, worst.Code)
+}
+
+// headline is the verdict with what it is about: the ports that passed, or the code and the place of
+// the check that decided it. Its detail follows with the checks.
+func (r Report) headline() string {
 	if r.Verdict == Pass {
 		var ports []string
 		for _, d := range r.Devices {
@@ -23,7 +35,19 @@ func (r Report) Summary() string {
 	if worst == nil {
 		return string(r.Verdict)
 	}
-	return fmt.Sprintf("%s: %s (%s)", r.Verdict, worst.Detail, worst.Code)
+	text := fmt.Sprintf("%s: %s", r.Verdict, worst.Code)
+	if where := worst.where(); where != "" {
+		text += " on " + where
+	}
+	return text
+}
+
+// where is the device and the port of a check, empty when it is about the host.
+func (c Check) where() string {
+	if c.Device == "" || c.Port == 0 {
+		return c.Device
+	}
+	return c.Device + " port " + strconv.Itoa(c.Port)
 }
 
 // worstCheck is the first check of the gravest status that is not a pass.
@@ -41,9 +65,17 @@ func worstCheck(checks []Check) *Check {
 // Render prints a report for a person: the verdict, what was measured on each port, and what is wrong
 // with its remedy. It fits 100 columns but for long paths.
 func Render(w io.Writer, r Report, color bool) {
-	fmt.Fprintln(w, paint(r.Verdict, r.Summary(), color))
+	line := func(tone Status, mark, text string) {
+		text = wrapped(text, "  ")
+		if rest, ok := strings.CutPrefix(text, mark); ok && mark != "" {
+			text = paint(tone, mark, color) + rest
+		}
+		fmt.Fprint(w, text)
+	}
+	head := strings.TrimSuffix(wrapped(r.headline(), "  "), "\n")
+	fmt.Fprintln(w, paint(r.Verdict, head, color))
 	if r.Library != nil {
-		fmt.Fprintf(w, "library: %s, private ABI %d\n", r.Library.Path, r.Library.PrivateABI)
+		line("", "", fmt.Sprintf("library: %s, private ABI %d", r.Library.Path, r.Library.PrivateABI))
 	}
 	for _, d := range r.Devices {
 		renderPort(w, d)
@@ -59,22 +91,51 @@ func Render(w io.Writer, r Report, color bool) {
 		}
 		where := string(c.Layer)
 		if c.Device != "" {
-			where += ", " + c.Device
-			if c.Port > 0 {
-				where += " port " + strconv.Itoa(c.Port)
-			}
+			where += ", " + c.where()
 		}
-		fmt.Fprintf(w, "%s [%s] %s: %s\n", paint(c.Status, string(c.Status), color), c.Code, where, c.Detail)
+		line(c.Status, string(c.Status), fmt.Sprintf("%s [%s] %s: %s", c.Status, c.Code, where, c.Detail))
 		for _, e := range c.Evidence {
-			fmt.Fprintf(w, "  seen: %s\n", e)
+			fmt.Fprint(w, "  "+wrapped("seen: "+e, "    "))
 		}
 		if c.Remedy != "" {
-			fmt.Fprintf(w, "  to do: %s\n", c.Remedy)
+			fmt.Fprint(w, "  "+wrapped("to do: "+c.Remedy, "    "))
 		}
 	}
 	if len(r.Devices) > 0 {
 		fmt.Fprintln(w, "\nThe traffic stayed inside the host: cable, switch and fabric were not tested.")
 	}
+}
+
+// width is the widest line but for the two columns that some lines are moved by, in characters.
+const width = 98
+
+// wrapped is text in lines of at most width characters, those after the first behind indent. A word
+// that is longer stays whole: paths must be copied as one. What could steer a terminal is replaced,
+// since the text may come from a library.
+func wrapped(text, indent string) string {
+	var out strings.Builder
+	column := 0
+	for i, word := range strings.Fields(text) {
+		word = strings.Map(func(r rune) rune {
+			if unicode.IsPrint(r) {
+				return r
+			}
+			return '?'
+		}, word)
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case column+1+n > width:
+			out.WriteString("\n" + indent)
+			column = len(indent)
+		default:
+			out.WriteString(" ")
+			column++
+		}
+		out.WriteString(word)
+		column += n
+	}
+	return out.String() + "\n"
 }
 
 func renderPort(w io.Writer, d DevicePort) {
@@ -97,7 +158,7 @@ func renderPort(w io.Writer, d DevicePort) {
 	if d.MTU > 0 {
 		parts = append(parts, fmt.Sprintf("MTU %d", d.MTU))
 	}
-	fmt.Fprintf(w, "\n%s port %d: %s\n", d.Device, d.Port, strings.Join(parts, ", "))
+	fmt.Fprint(w, "\n"+wrapped(fmt.Sprintf("%s port %d: %s", d.Device, d.Port, strings.Join(parts, ", ")), "  "))
 	if len(d.Tests) == 0 {
 		return
 	}
@@ -116,7 +177,7 @@ func renderPort(w io.Writer, d DevicePort) {
 	_ = t.Flush() // errors of w show at the caller's next write
 	for _, test := range d.Tests {
 		if test.Detail != "" && test.Status != Pass {
-			fmt.Fprintf(w, "  %s %s of %d bytes: %s\n", test.Op, test.Measure, test.Size, test.Detail)
+			fmt.Fprint(w, "  "+wrapped(fmt.Sprintf("%s %s of %d bytes: %s", test.Op, test.Measure, test.Size, test.Detail), "    "))
 		}
 	}
 }

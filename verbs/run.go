@@ -39,6 +39,9 @@ const (
 	// reapTime is how long a killed worker may take to go. One that is stuck in a driver does not
 	// go at all.
 	reapTime = 5 * time.Second
+	// startUpTime is how long a healthy but slow host may take until the first device is opened:
+	// modules are loaded on the way. Who gives less has not shown that anything hangs.
+	startUpTime = 10 * time.Second
 )
 
 // Run tests this host in a child process and returns the child's report, or one that says how the
@@ -86,6 +89,9 @@ func Run(ctx context.Context, opts RunOptions, q Request) (Report, error) {
 	}
 	if err := ctx.Err(); err != nil {
 		return Report{}, fmt.Errorf("cannot finish verification: %w", context.Cause(ctx))
+	}
+	if timedOut && opts.Deadline < startUpTime && c.stage().startUp() {
+		return c.tooShort(opts.Deadline), nil
 	}
 	if timedOut {
 		return c.died(fmt.Sprintf("no result within %s", opts.Deadline), CodeTimeout), nil
@@ -215,6 +221,22 @@ func (c *child) signal() string {
 		return ""
 	}
 	return regexp.MustCompile(`(?m)^SIG(SEGV|ABRT|BUS|FPE|ILL|TRAP|SYS)\b.*$`).FindString(c.stderr.text())
+}
+
+func (c *child) stage() Stage {
+	last, _ := c.progress.state()
+	return last.Stage
+}
+
+// tooShort makes the report of a worker that had no time to begin.
+func (c *child) tooShort(deadline time.Duration) Report {
+	_, r := c.progress.state()
+	check := failed(checkWorker, CodeTimeLimit, fmt.Sprintf("the time given, %s, was too short: no device was opened yet (stage %s)", deadline, c.stage()))
+	check.Status = NotTestable
+	check.Evidence = firstLines(c.stderr.text(), maxEvidence)
+	r.Checks = append(r.Checks, check)
+	r.Verdict = verdict(r.Checks)
+	return r
 }
 
 // died makes the report of a worker that gave none: all it had settled, and where it was.

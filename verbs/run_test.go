@@ -28,6 +28,11 @@ func workerMain() int {
 	case "garbage":
 		os.Stdout.WriteString("this is not a report\n")
 		return 0
+	case "closed":
+		_ = os.Stdout.Close()
+		_ = progress.Close()
+	case "slow-start":
+		time.Sleep(time.Minute)
 	case "silent":
 		return 0
 	case "flood":
@@ -176,6 +181,18 @@ func TestRunTimesOut(t *testing.T) {
 	}
 }
 
+// A deadline that ends before any device is opened says nothing about a driver.
+func TestRunWithTooLittleTime(t *testing.T) {
+	for _, deadline := range []time.Duration{time.Nanosecond, 200 * time.Millisecond} {
+		r := runSelf(t, Request{}, deadline, "FAKE_WORKER=slow-start")
+		bad := firstBad(r)
+		if r.Verdict != NotTestable || bad.Code != CodeTimeLimit || bad.Status != NotTestable || !strings.Contains(bad.Detail, deadline.String()) ||
+			strings.Contains(bad.Detail, "hung") || bad.Remedy == "" {
+			t.Errorf("%s: verdict %s, %+v", deadline, r.Verdict, bad)
+		}
+	}
+}
+
 func TestRunWithoutLibrary(t *testing.T) {
 	dir := t.TempDir()
 	// A file that is no library stands before any real one on the loader's path.
@@ -213,6 +230,7 @@ func TestRunDistrustsItsWorker(t *testing.T) {
 		"silent":  "cannot be read",
 		"flood":   "more than",
 		"panic":   "exit status 2",
+		"closed":  "exit status 1",
 	} {
 		t.Run(worker, func(t *testing.T) {
 			r := runSelf(t, Request{}, time.Minute, "FAKE_WORKER="+worker)

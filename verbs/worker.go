@@ -86,7 +86,7 @@ func (w *worker) run() {
 	w.stage(StageLoadLibrary, "", 0)
 	lib, err := w.opts.load(w.request.registered())
 	if err != nil {
-		w.check(loadFailed(err))
+		w.check(w.wanted(loadFailed(err)))
 		return
 	}
 	info := lib.Info()
@@ -97,13 +97,13 @@ func (w *worker) run() {
 	w.stage(StageListDevices, "", 0)
 	names, err := lib.Devices()
 	if err != nil {
-		w.check(w.listFailed(err))
+		w.check(w.wanted(w.listFailed(err)))
 		return
 	}
 	// Read only now: listing makes the kernel load ib_core, and devices may have appeared.
 	devices, err := readInventory(w.host)
 	if err != nil {
-		w.check(failed(checkDevices, CodeSysfsUnreadable, err.Error()))
+		w.check(w.wanted(failed(checkDevices, CodeSysfsUnreadable, err.Error())))
 		return
 	}
 	if w.memlock, err = readMemlock(w.host); err != nil {
@@ -114,6 +114,16 @@ func (w *worker) run() {
 	if err := lib.Close(); err != nil {
 		w.check(failed(checkLibrary, CodeVerbFailed, "cannot release the library: "+err.Error()))
 	}
+}
+
+// wanted says which device could not be tested, when one was asked for, because of what is wrong with
+// the host.
+func (w *worker) wanted(c Check) Check {
+	if w.request.Device == "" {
+		return c
+	}
+	c.Detail = fmt.Sprintf("cannot test %s: %s", w.request.Device, c.Detail)
+	return c.on(w.request.Device, w.request.Port)
 }
 
 func describeLibrary(info ibv.Info) string {
@@ -132,7 +142,7 @@ func (w *worker) devices(lib ibv.Lib, offered []string, devices []hostDevice) {
 		}
 	}
 	if len(devices) == 0 {
-		w.check(w.noDevices())
+		w.check(w.wanted(w.noDevices()))
 		return
 	}
 	all := make([]string, 0, len(devices))
@@ -142,7 +152,7 @@ func (w *worker) devices(lib ibv.Lib, offered []string, devices []hostDevice) {
 	if w.request.Device != "" {
 		devices = slices.DeleteFunc(devices, func(d hostDevice) bool { return d.name != w.request.Device })
 		if len(devices) == 0 {
-			w.check(failed(checkDevices, CodeNoSuchDevice, fmt.Sprintf("there is no device %s; there are: %s", w.request.Device, strings.Join(all, ", "))))
+			w.check(failed(checkDevices, CodeNoSuchDevice, fmt.Sprintf("there is no device %s; there are: %s", w.request.Device, strings.Join(all, ", "))).on(w.request.Device, w.request.Port))
 			return
 		}
 	}

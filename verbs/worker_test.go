@@ -133,6 +133,32 @@ func TestWorker(t *testing.T) {
 			verdict: NotTestable, code: CodeNoDevice, layer: LayerDevice,
 		},
 		{
+			name:    "a device by name and none at all",
+			setUp:   func() (fakeHost, *fakeLib) { l := newFakeLib(); l.names = nil; return newFakeHost(), l },
+			request: Request{Device: "mlx5_9"},
+			verdict: NotTestable, code: CodeNoDevice, layer: LayerDevice, detail: []string{"mlx5_9", "neither the kernel"},
+		},
+		{
+			name: "a device by name and no kernel module",
+			setUp: func() (fakeHost, *fakeLib) {
+				l := newFakeLib()
+				l.listErr = &ibv.CallError{Call: "ibv_get_device_list", Errno: syscall.ENOSYS}
+				return newFakeHost(), l
+			},
+			request: Request{Device: "mlx5_9"},
+			verdict: NotTestable, code: CodeNoKernelModule, layer: LayerKernel, detail: []string{"mlx5_9", "ib_uverbs"},
+		},
+		{
+			name: "a device by name and no library",
+			setUp: func() (fakeHost, *fakeLib) {
+				l := newFakeLib()
+				l.loadErr = fmt.Errorf("%w: libibverbs.so.1", ibv.ErrNoLibrary)
+				return newFakeHost(), l
+			},
+			request: Request{Device: "mlx5_9"},
+			verdict: NotTestable, code: CodeNoLibrary, layer: LayerLibrary, detail: []string{"mlx5_9", "libibverbs.so.1"},
+		},
+		{
 			name:  "device that does not exist",
 			setUp: roceHost, request: Request{Device: "mlx5_9"},
 			verdict: NotTestable, code: CodeNoSuchDevice, layer: LayerDevice, detail: []string{"mlx5_9", "rxe0"},

@@ -75,8 +75,14 @@ func runInstall(ctx context.Context, opts installOptions, g *globalOptions) erro
 		if opts.profile != "" || opts.stack != "" || opts.plan != "" {
 			return fault.New(fault.Usage, "usage", "give --resume alone: the run has its plan", "cannot resume with another wish")
 		}
-		if err := confirm(g, opts.yes, "Continue the unfinished run?"); err != nil {
+		id, err := install.Resumable(env)
+		if err != nil {
 			return err
+		}
+		if id != "" {
+			if err := confirm(g, opts.yes, "Continue run "+id+"?"); err != nil {
+				return err
+			}
 		}
 		report, err := install.Resume(ctx, env, iopts)
 		return g.finish(report, err)
@@ -206,7 +212,9 @@ func (g *globalOptions) refuse(p plan.Plan, dryRun bool) error {
 		}
 		return exitError{kind}
 	}
-	report := install.RunReport{Schema: "rdmactl.run/v1", Verdict: "refused", Steps: []install.StepReport{}, Warnings: p.Reasons}
+	report := install.NewReport(install.VerdictRefused)
+	report.DryRun = dryRun
+	report.Warnings = append(report.Warnings, p.Reasons...)
 	if err := g.print([]answer{{value: report}}, false); err != nil {
 		return err
 	}
@@ -226,7 +234,11 @@ func (g *globalOptions) finish(report install.RunReport, err error) error {
 // renderRun is the end of a run for a person.
 func renderRun(w io.Writer, r install.RunReport) {
 	switch {
-	case r.Verdict == "nothing-to-do":
+	case r.DryRun:
+		fmt.Fprintln(w, "dry run: nothing was changed")
+	case r.Verdict == install.VerdictNothingToDo && len(r.Notes) > 0:
+		// The notes say it.
+	case r.Verdict == install.VerdictNothingToDo:
 		fmt.Fprintln(w, "nothing to do: the host is as planned")
 	case r.RunID == "":
 		fmt.Fprintln(w, r.Verdict)

@@ -71,7 +71,7 @@ type Candidate struct {
 // Want is one package that is asked for.
 type Want struct {
 	Name    string `json:"name"`
-	Version string `json:"version,omitempty"` // exact; empty leaves it to the manager
+	Version string `json:"version"` // exact, from Available
 }
 
 // Request is what a step asks of the package manager in one transaction.

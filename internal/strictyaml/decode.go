@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"regexp"
-	"strconv"
 
 	"gopkg.in/yaml.v3"
 )
@@ -27,7 +25,7 @@ func Decode(file string, data []byte, out any) error {
 		case count == 2:
 			problems = append(problems, Problem{position(file, doc), "a second document starts here; only one is allowed"})
 		case count == 1:
-			d := decoder{file: file}
+			d := decoder{file: file, listed: map[reflect.Type]bool{}}
 			d.value(doc, target.Elem(), "document")
 			problems = append(problems, d.problems...)
 		}
@@ -40,9 +38,11 @@ func Decode(file string, data []byte, out any) error {
 
 // DecodeAll decodes every document of a stream and calls each with those that are well-formed.
 // Empty documents are skipped; a stream without any document is an error. What each returns is
-// collected like a problem of the document, and the stream is read to its end.
-func DecodeAll[T any](file string, data []byte, each func(T) error) error {
+// collected like a problem of the document, and the stream is read to its end. Place tells where
+// in the file each value of the document stands.
+func DecodeAll[T any](file string, data []byte, each func(T, Place) error) error {
 	var problems Problems
+	listed := map[reflect.Type]bool{}
 	count := 0
 	eachNode(file, data, &problems, func(doc *yaml.Node) {
 		if doc.Kind == yaml.ScalarNode && doc.ShortTag() == "!!null" && doc.Value == "" {
@@ -50,13 +50,13 @@ func DecodeAll[T any](file string, data []byte, each func(T) error) error {
 		}
 		count++
 		var out T
-		d := decoder{file: file}
+		d := decoder{file: file, listed: listed}
 		d.value(doc, reflect.ValueOf(&out).Elem(), "document")
 		problems = append(problems, d.problems...)
 		if len(d.problems) > 0 {
 			return
 		}
-		if err := each(out); err != nil {
+		if err := each(out, Place{file, doc}); err != nil {
 			var own Problems
 			if errors.As(err, &own) {
 				problems = append(problems, own...)
@@ -81,7 +81,7 @@ func eachNode(file string, data []byte, problems *Problems, each func(*yaml.Node
 			return
 		}
 		if err != nil {
-			*problems = append(*problems, syntaxProblem(file, err))
+			*problems = append(*problems, syntaxProblem(file, data, err))
 			return
 		}
 		if doc.Kind != yaml.DocumentNode || len(doc.Content) != 1 {
@@ -90,21 +90,6 @@ func eachNode(file string, data []byte, problems *Problems, each func(*yaml.Node
 		each(doc.Content[0])
 	}
 }
-
-// syntaxProblem takes the line from yaml.v3's message, its errors carry no position otherwise.
-func syntaxProblem(file string, err error) Problem {
-	pos := Pos{File: file, Line: 1, Column: 1}
-	text := err.Error()
-	if m := syntaxLine.FindStringSubmatch(text); m != nil {
-		if line, convErr := strconv.Atoi(m[1]); convErr == nil && line > 0 {
-			pos.Line = line
-		}
-		text = m[2]
-	}
-	return Problem{pos, "not valid YAML: " + text}
-}
-
-var syntaxLine = regexp.MustCompile(`(?s)^yaml: (?:line (\d+): )?(.*)$`)
 
 func position(file string, n *yaml.Node) Pos {
 	return Pos{File: file, Line: max(n.Line, 1), Column: max(n.Column, 1)}

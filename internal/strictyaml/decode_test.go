@@ -108,6 +108,19 @@ func TestDecodeFaults(t *testing.T) {
 		{"two documents", "source: a\n---\nsource: b\n", `f.yaml:3:1: a second document starts here; only one is allowed`},
 		{"empty", "# nothing\n", `f.yaml:1:1: the file has no document`},
 		{"syntax", "source: a\nrows: [\n", `f.yaml:2:1: not valid YAML: did not find expected node content`},
+		{"syntax in the middle", "source: a\nrows:\n  - version: \"1\"\n   count: 3\n", `f.yaml:3:1: not valid YAML: did not find expected '-' indicator`},
+		{"tab", "source: a\n\tx: b\n", `f.yaml:2:1: not valid YAML: found a tab character that violates indentation`},
+		{"unknown anchor", "source: a\nfree: [b, *x]\n", `f.yaml:2:11: not valid YAML: unknown anchor 'x' referenced`},
+		{"control character", "source: a\nfree: é\x00b\n", `f.yaml:2:8: not valid YAML: control characters are not allowed`},
+		{"no UTF-8", "source: a\nfree: \xff\n", `f.yaml:2:7: not valid YAML: invalid leading UTF-8 octet`},
+		{
+			"known keys once", "one: a\ntwo: b\nrows:\n- three: c\n- four: d\n  Ver-sion: e\n",
+			"f.yaml:1:1: unknown key \"one\"; known keys are apiVersion, container, dirs, free, loud, major, ratio, rows, source, uid\n" +
+				"f.yaml:2:1: unknown key \"two\"\n" +
+				"f.yaml:4:3: unknown key \"three\"; known keys are count, version\n" +
+				"f.yaml:5:3: unknown key \"four\"\n" +
+				"f.yaml:6:3: unknown key \"Ver-sion\"; did you mean \"version\"?",
+		},
 		{"no mapping", "just text\n", `f.yaml:1:1: document must be a mapping, not the string "just text"`},
 		{"alias loop", "free: &a [*a]\n", `f.yaml:1:11: alias *a contains itself`},
 		{
@@ -168,7 +181,7 @@ func TestDecodeNeedsAPointer(t *testing.T) {
 
 func TestDecodeAll(t *testing.T) {
 	var got []string
-	err := strictyaml.DecodeAll("s.yaml", []byte("source: a\n---\n---\nsorce: b\n---\nsource: c\n---\nsource: d\n"), func(d document) error {
+	err := strictyaml.DecodeAll("s.yaml", []byte("source: a\n---\n---\nsorce: b\n---\nsource: c\n---\nsource: d\n"), func(d document, _ strictyaml.Place) error {
 		got = append(got, d.Common.Source)
 		if d.Common.Source == "c" {
 			return errors.New("c is not liked")
@@ -182,7 +195,7 @@ func TestDecodeAll(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	if err := strictyaml.DecodeAll("s.yaml", nil, func(document) error { return nil }); err == nil {
+	if err := strictyaml.DecodeAll("s.yaml", nil, func(document, strictyaml.Place) error { return nil }); err == nil {
 		t.Error("an empty stream gave no error")
 	}
 }
@@ -195,9 +208,45 @@ func FuzzDecode(f *testing.F) {
 		var one document
 		errOne := strictyaml.Decode("f.yaml", data, &one)
 		seen := 0
-		errAll := strictyaml.DecodeAll("f.yaml", data, func(document) error { seen++; return nil })
+		errAll := strictyaml.DecodeAll("f.yaml", data, func(document, strictyaml.Place) error { seen++; return nil })
 		if errOne == nil && (errAll != nil || seen != 1) {
 			t.Errorf("one document decodes alone and not as a stream: %v, %d", errAll, seen)
 		}
 	})
+}
+
+func TestPlace(t *testing.T) {
+	at := func(line, column int) strictyaml.Pos {
+		return strictyaml.Pos{File: "f.yaml", Line: line, Column: column}
+	}
+	seen := false
+	err := strictyaml.DecodeAll("f.yaml", []byte("---\nfree: &a\n  /x: [b, c]\nsource: d\ndirs: *a\n"), func(_ document, p strictyaml.Place) error {
+		seen = true
+		for _, tt := range []struct {
+			name      string
+			got, want strictyaml.Pos
+		}{
+			{"document", p.Value(), at(2, 1)},
+			{"value", p.Value("source"), at(4, 9)},
+			{"key", p.Key("source"), at(4, 1)},
+			{"key of a map", p.Key("free", "/x"), at(3, 3)},
+			{"item", p.Value("free", "/x", 1), at(3, 11)},
+			{"under", p.Under("free", "/x").Value(0), at(3, 8)},
+			{"through an alias", p.Value("dirs", "/x", 1), at(3, 11)},
+			{"missing key", p.Value("none", "x"), at(2, 1)},
+			{"missing item", p.Value("free", "/x", 2), at(3, 7)},
+			{"missing last key", p.Key("free", "y"), at(2, 7)},
+		} {
+			if tt.got != tt.want {
+				t.Errorf("%s: %s, want %s", tt.name, tt.got, tt.want)
+			}
+		}
+		return nil
+	})
+	if err != nil || !seen {
+		t.Fatal(err)
+	}
+	if got := (strictyaml.Place{}).Value("x"); got != (strictyaml.Pos{}) {
+		t.Errorf("nowhere is at %s", got)
+	}
 }

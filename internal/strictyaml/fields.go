@@ -37,22 +37,30 @@ func fieldsOf(out reflect.Value, pos Pos) map[string]reflect.Value {
 	return fields
 }
 
-// suggestion names the nearest known key, or all of them when none is near.
-func suggestion(key string, fields map[string]reflect.Value) string {
+// suggestion names the nearest known key. When none is near it lists them all, once for each type
+// of struct: a file with many keys of another format would repeat the list on each line.
+func (d *decoder) suggestion(key string, of reflect.Type, fields map[string]reflect.Value) string {
 	known := slices.Sorted(maps.Keys(fields))
 	best, bestDistance := "", 3
 	for _, name := range known {
-		if d := distance(key, name); d < bestDistance && d < len(name) {
-			best, bestDistance = name, d
+		n := distance(plain(key), plain(name))
+		if n < bestDistance && n < len(name) {
+			best, bestDistance = name, n
 		}
 	}
 	if best != "" {
 		return fmt.Sprintf("; did you mean %q?", best)
 	}
-	if len(known) == 0 {
+	if len(known) == 0 || d.listed[of] {
 		return ""
 	}
+	d.listed[of] = true
 	return "; known keys are " + strings.Join(known, ", ")
+}
+
+// plain lets RecordedAt and recorded-at be as near to recorded_at as they look.
+func plain(key string) string {
+	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(key))
 }
 
 // distance is the number of letters to add, drop or replace (Levenshtein), or a large number when

@@ -22,7 +22,13 @@ type Problem struct {
 	Text string
 }
 
-func (p Problem) String() string { return p.Pos.String() + ": " + p.Text }
+// String leaves out a place that is not known: what was not read from a file has none.
+func (p Problem) String() string {
+	if p.Pos == (Pos{}) {
+		return p.Text
+	}
+	return p.Pos.String() + ": " + p.Text
+}
 
 // Problems is an error of one line per problem.
 type Problems []Problem

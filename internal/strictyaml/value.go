@@ -27,7 +27,8 @@ type decoder struct {
 	aliased  int          // nodes decoded through aliases so far
 	open     []*yaml.Node // aliases being followed, to find loops
 	depth    int
-	stopped  bool // the alias or depth limit was hit; reported once
+	listed   map[reflect.Type]bool // structs whose known keys a message has listed
+	stopped  bool                  // the alias or depth limit was hit; reported once
 }
 
 func (d *decoder) problem(n *yaml.Node, format string, args ...any) {
@@ -166,7 +167,7 @@ func (d *decoder) structure(n *yaml.Node, out reflect.Value) {
 	d.pairs(n, func(key, value *yaml.Node) {
 		field, ok := fields[key.Value]
 		if !ok || key.Kind != yaml.ScalarNode {
-			d.problem(key, "unknown key %q%s", key.Value, suggestion(key.Value, fields))
+			d.problem(key, "unknown key %q%s", key.Value, d.suggestion(key.Value, out.Type(), fields))
 			return
 		}
 		d.value(value, field, key.Value)

@@ -4,7 +4,7 @@ package rules
 const Container Code = "container"
 
 func container() Rule {
-	return Rule{Name: "container", Scope: Inbox, Source: "namespaces(7): kernel modules and udev belong to no namespace", Judge: func(in Input) []Finding {
+	return Rule{Name: "container", Scope: Anything, Source: "namespaces(7): kernel modules and udev belong to no namespace", Judge: func(in Input) []Finding {
 		f := in.Facts.Platform.Container
 		if inside, ok := f.Get(); !ok || !inside {
 			return nil

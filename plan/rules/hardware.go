@@ -51,7 +51,7 @@ func HasDevice(in Input) bool {
 
 func hardware() Rule {
 	return Rule{Name: "hardware", Scope: Request, Source: "design section 4; drivers of drivers/infiniband/hw", Judge: func(in Input) []Finding {
-		if in.Profile.Hardware != "needed" || len(in.Cards) > 0 || len(ownCards(in)) > 0 || len(hardwareDevices(in)) > 0 {
+		if in.inContainer() || in.Profile.Hardware != "needed" || len(in.Cards) > 0 || len(ownCards(in)) > 0 || len(hardwareDevices(in)) > 0 {
 			return nil
 		}
 		if foreign := foreignCards(in); len(foreign) > 0 {

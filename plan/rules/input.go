@@ -35,6 +35,15 @@ func (in Input) Running() bool {
 // inContainer says that the kernel is not this host's to judge.
 func (in Input) inContainer() bool { return in.Facts.Platform.Container.Or(false) }
 
+// targetKernel is the release of the kernel that is planned for, with what told it; empty when nothing
+// did.
+func (in Input) targetKernel() (release, source string) {
+	if in.OtherKernel() {
+		return in.Kernel, "--kernel"
+	}
+	return in.Facts.Kernel.Release.Or(""), in.Facts.Kernel.Release.Source
+}
+
 // OtherKernel says that the target kernel is not the one that the facts are about.
 func (in Input) OtherKernel() bool {
 	return in.Kernel != "" && in.Kernel != in.Facts.Kernel.Release.Or("")

@@ -12,7 +12,7 @@ const NotLinux Code = "not-linux"
 var bsdRelease = regexp.MustCompile(`^[0-9.]+-(RELEASE|STABLE|CURRENT|PRERELEASE)(-p[0-9]+)?$`)
 
 func notLinux() Rule {
-	return Rule{Name: "not-linux", Scope: Inbox, Source: "uname(1) of FreeBSD; os-release(5)", Judge: func(in Input) []Finding {
+	return Rule{Name: "not-linux", Scope: Anything, Source: "uname(1) of FreeBSD; os-release(5)", Judge: func(in Input) []Finding {
 		id := in.Facts.Distro.ID
 		if slices.Contains([]string{"freebsd", "openbsd", "netbsd", "dragonfly", "illumos", "omnios"}, id.Or("")) {
 			return refuse(NotLinux, id.Source, "the host runs %s; rdmactl plans for Linux only", id.Value)

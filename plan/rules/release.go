@@ -1,30 +1,73 @@
 package rules
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // UnknownCombination is a combination for which there is no evidence either way.
 const UnknownCombination Code = "unknown-combination"
 
-// inboxReleases are the releases whose own RDMA packages and modules were looked at.
-func inboxReleases() []string {
-	return []string{
-		"debian 11", "debian 12", "debian 13", "debian forky",
-		"ubuntu 18.04", "ubuntu 20.04", "ubuntu 22.04", "ubuntu 24.04", "ubuntu 25.10", "ubuntu 26.04",
+// inboxRelease is a release whose own RDMA packages and modules were looked at.
+type inboxRelease struct {
+	name string
+	// kernel is the line of kernels that the release was made with.
+	kernel string
+}
+
+func inboxReleases() []inboxRelease {
+	return []inboxRelease{
+		{"debian 11", "5.10"},
+		{"debian 12", "6.1"},
+		{"debian 13", "6.12"},
+		{"debian forky", ""},
+		{"ubuntu 18.04", "4.15"},
+		{"ubuntu 20.04", "5.4"},
+		{"ubuntu 22.04", "5.15"},
+		{"ubuntu 24.04", "6.8"},
+		{"ubuntu 25.10", "6.17"},
+		{"ubuntu 26.04", "7.0"},
 	}
 }
 
-// ReleaseName is "ID VERSION_ID", or "ID CODENAME" where there is no VERSION_ID (Debian testing).
+// versionOfCodename is the number of a release by its name, for an os-release without VERSION_ID: that
+// of Debian testing before the release, or an excerpt.
+func versionOfCodename(id, codename string) string {
+	return map[string]string{
+		"debian bullseye": "11", "debian bookworm": "12", "debian trixie": "13",
+		"ubuntu bionic": "18.04", "ubuntu focal": "20.04", "ubuntu jammy": "22.04", "ubuntu noble": "24.04",
+		"ubuntu questing": "25.10", "ubuntu resolute": "26.04",
+	}[id+" "+strings.ToLower(codename)]
+}
+
+// ReleaseName is "ID VERSION_ID". Where there is no VERSION_ID the codename stands for it, or follows
+// the ID where it has no number yet ("debian forky").
 func ReleaseName(in Input) string {
 	d := in.Facts.Distro
-	version := d.VersionID.Or("")
+	id, version := d.ID.Or(""), d.VersionID.Or("")
 	if version == "" {
-		version = d.Codename.Or("")
+		codename := d.Codename.Or("")
+		if version = versionOfCodename(id, codename); version == "" {
+			version = codename
+		}
 	}
-	return d.ID.Or("") + " " + version
+	return id + " " + version
 }
 
 // ReleaseKnown says whether the inbox stack of this release was looked at.
-func ReleaseKnown(in Input) bool { return slices.Contains(inboxReleases(), ReleaseName(in)) }
+func ReleaseKnown(in Input) bool {
+	_, ok := inboxOf(in)
+	return ok
+}
+
+func inboxOf(in Input) (inboxRelease, bool) {
+	name := ReleaseName(in)
+	i := slices.IndexFunc(inboxReleases(), func(r inboxRelease) bool { return r.name == name })
+	if i < 0 {
+		return inboxRelease{}, false
+	}
+	return inboxReleases()[i], true
+}
 
 func release() Rule {
 	return Rule{Name: "release", Scope: Inbox, Source: "package lists of Debian and Ubuntu releases, read 2026-11-30", Judge: func(in Input) []Finding {

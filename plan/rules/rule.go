@@ -38,8 +38,9 @@ type Scope int
 
 // The scopes.
 const (
-	Request Scope = iota // the request as a whole: no stack is refused by it
-	Inbox                // the stack inbox
+	Request  Scope = iota // the request as a whole: no stack is refused by it
+	Inbox                 // the stack inbox
+	Anything              // both: no stack can serve such a host, and no other request helps
 )
 
 // Rule is one rule.
@@ -76,11 +77,11 @@ func All() []Rule {
 	}
 }
 
-// Judge applies the rules of one scope.
+// Judge applies the rules of one scope, and those that judge anything.
 func Judge(in Input, scope Scope) []Finding {
 	var all []Finding
 	for _, rule := range All() {
-		if rule.Scope == scope {
+		if rule.Scope == scope || rule.Scope == Anything {
 			all = append(all, rule.Judge(in)...)
 		}
 	}

@@ -77,6 +77,30 @@ func soft(name, parent string) facts.RDMADevice {
 	return facts.RDMADevice{Name: name, Driver: facts.Is("rdma_rxe", "sysfs"), Parent: facts.Is(parent, "sysfs")}
 }
 
+func ofedInfo(text string) change {
+	return on(func(f *facts.Facts) { f.Packages.OFEDInfo = facts.Is(text, "ofed_info -s") })
+}
+
+func dkms(name, origin string) change {
+	return on(func(f *facts.Facts) {
+		f.Modules.DKMS = facts.Is([]facts.DKMSPackage{{Name: name, Version: "23.07.OFED.23.07.0.5.1.1", Origin: origin}}, "dkms status")
+	})
+}
+
+func disk(origin, version string) change {
+	return on(func(f *facts.Facts) {
+		f.Modules.OnDisk = []facts.DiskModule{{
+			Name: "mlx5_core", Path: facts.Is("/lib/modules/x/mlx5_core.ko", "modules.dep"), Origin: facts.Is(origin, "modules.dep"), Version: facts.Is(version, "modinfo mlx5_core"),
+		}}
+	})
+}
+
+func memory(version string) change {
+	return on(func(f *facts.Facts) {
+		f.Modules.Loaded = facts.Is([]facts.LoadedModule{{Name: "mlx5_core", Version: facts.Is(version, "/sys/module/mlx5_core/version")}}, "/proc/modules")
+	})
+}
+
 func routeless(f *facts.Facts) { f.Access.DefaultRouteNetdev = facts.None[string]("/proc/net/route") }
 
 // hosts are, for each rule, hosts that it finds something on and their twins that it does not.
@@ -138,6 +162,10 @@ func hosts() []struct {
 		{"hardware", "lts", with(on(func(f *facts.Facts) { f.PCI = facts.Field[[]facts.PCIDevice]{} })), "hardware-unknown!", ""},
 		{"hardware", "lts", with(on(func(f *facts.Facts) { f.PCI = facts.Field[[]facts.PCIDevice]{} }), rdma(facts.RDMADevice{Name: "mlx5_0"})), "", ""},
 		{"hardware", "lts", with(pci(virtio), rdma(soft("rxe0", "ens3"))), "no-rdma-hardware!", ""},
+		{"hardware", "lts", with(on(func(f *facts.Facts) { // a container sees no card, and needs none
+			f.PCI = facts.Field[[]facts.PCIDevice]{}
+			f.Platform.Container = facts.Is(true, "virt")
+		})), "", ""},
 		{"hardware", "lts", with(pci(e810)), "foreign-hardware!", "irdma"},
 		{"hardware", "lts", with(pci(e810, anyVF)), "", ""},
 		{"hardware", "lts", with(pci(virtio), func(_ *facts.Facts, a *Asked) { a.Cards = []string{"connectx-5"} }), "", ""},
@@ -153,6 +181,23 @@ func hosts() []struct {
 		{"foreign-stack", "inbox", with(on(func(f *facts.Facts) {
 			f.Packages.Installed.Value = []facts.Package{{Name: "rdma-core", Status: "install ok installed", Origin: "inbox"}}
 		})), "", ""},
+		{"foreign-stack", "inbox", with(ofedInfo("MLNX_OFED_LINUX-24.04-0.6.6.0")), "foreign-stack!", "mlnx-ofed is on this host and inbox would be installed over it: ofed_info says MLNX_OFED_LINUX-24.04-0.6.6.0"},
+		{"foreign-stack", "inbox", with(ofedInfo("OFED-internal-24.10-1.1.4")), "foreign-stack!", "doca-ofed is on"},
+		{"foreign-stack", "inbox", with(ofedInfo("OFED-4.17-1")), "foreign-stack!", "ofed is on this host"},
+		{"foreign-stack", "inbox", with(ofedInfo("a text of something else")), "", ""},
+		{"foreign-stack", "inbox", with(ofedInfo("MLNX_OFED_LINUX-24.04-0.6.6.0"), dkms("mlnx-ofed-kernel", "mlnx-ofed")), "foreign-stack!", "; DKMS builds its modules: mlnx-ofed-kernel 23.07"},
+		{"foreign-stack", "inbox", with(dkms("mlnx-ofed-kernel", "mlnx-ofed")), "foreign-stack!", "DKMS builds its modules: mlnx-ofed-kernel 23.07"},
+		{"foreign-stack", "inbox", with(dkms("kernel-mft-dkms", "mlnx-ofed")), "", ""},
+		{"foreign-stack", "inbox", with(dkms("srp", "unknown")), "", ""},
+		{"foreign-stack", "inbox", with(disk("dkms", "23.07-0.5.1")), "foreign-stack!", "mlnx-ofed is on this host and inbox would be installed over it: its kernel modules are there: mlx5_core 23.07-0.5.1 in dkms"},
+		{"foreign-stack", "inbox", with(disk("updates", "4.9-7.1.0")), "foreign-stack!", "in updates"},
+		{"foreign-stack", "inbox", with(disk("extra", "5.8-1.1.2")), "foreign-stack!", "in extra"},
+		{"foreign-stack", "inbox", with(disk("inbox", "23.07-0.5.1")), "", ""},
+		{"foreign-stack", "inbox", with(disk("updates", "5.0-0")), "", ""},
+		{"foreign-stack", "inbox", with(disk("updates", "")), "", ""},
+		{"foreign-stack", "inbox", with(disk("updates", "4.9-7.1.0"), func(_ *facts.Facts, a *Asked) { a.Kernel = "6.12.1-amd64" }), "", ""},
+		{"foreign-stack", "inbox", with(memory("24.04-0.6.6")), "foreign-stack!", "mlx5_core 24.04-0.6.6 in memory"},
+		{"foreign-stack", "inbox", with(memory("5.0-0")), "", ""},
 
 		{"broken-packages", "inbox", with(on(func(f *facts.Facts) {
 			f.Packages.Broken.Value = []facts.Package{{Name: "vim", Status: "install ok half-configured"}}
@@ -175,9 +220,22 @@ func hosts() []struct {
 		{"kernel-files", "inbox", nil, "", ""},
 
 		{"kernel-age", "soft", with(on(func(f *facts.Facts) { f.Kernel.Release = facts.Is("4.15.0-213-generic", "uname -r") })), "kernel-too-old!", "4.15.0-213-generic"},
-		{"kernel-age", "soft", with(on(func(f *facts.Facts) { f.Kernel.Release = facts.Is("5.1.0-1-amd64", "uname -r") })), "", ""},
-		{"kernel-age", "soft", with(on(func(f *facts.Facts) { f.Kernel.Release = facts.Is("5.10.0-32-amd64", "uname -r") })), "", ""},
-		{"kernel-age", "inbox", with(on(func(f *facts.Facts) { f.Kernel.Release = facts.Is("4.15.0-213-generic", "uname -r") })), "", ""},
+		{"kernel-age", "soft", with(on(func(f *facts.Facts) { f.Kernel.Release = facts.Is("5.1.0-1-amd64", "uname -r") })), "unknown-combination", ""},
+		{"kernel-age", "soft", with(on(func(f *facts.Facts) { f.Kernel.Release = facts.Is("5.10.0-32-amd64", "uname -r") })), "unknown-combination", ""},
+		{"kernel-age", "inbox", with(on(func(f *facts.Facts) { f.Kernel.Release = facts.Is("4.15.0-213-generic", "uname -r") })), "unknown-combination", "older than 6.1, with which debian 12 was made"},
+		{"kernel-age", "inbox", with(on(func(f *facts.Facts) { f.Kernel.Release = facts.Is("2.6.32", "--kernel") })), "kernel-too-old!", "mlx5_ib (Linux 3.11)"},
+		{"kernel-age", "inbox", with(func(_ *facts.Facts, a *Asked) { a.Kernel = "2.6.32" }), "kernel-too-old!", "kernel 2.6.32"},
+		{"kernel-age", "inbox", with(on(func(f *facts.Facts) { // a driver brought to an old kernel
+			f.Kernel.Release = facts.Is("2.6.32-754.el6.x86_64", "uname -r")
+			f.Modules.OnDisk = []facts.DiskModule{{Name: "mlx5_ib", Path: facts.Is("/lib/modules/x/kernel/mlx5_ib.ko", "modules.dep")}}
+		})), "unknown-combination", ""},
+		{"kernel-age", "inbox", with(on(func(f *facts.Facts) {
+			f.Kernel.Release = facts.Is("2.6.32", "uname -r")
+			f.Platform.Container = facts.Is(true, "virt")
+		})), "", ""},
+		{"kernel-age", "inbox", with(on(func(f *facts.Facts) { f.Kernel.Release = facts.Is("6.12.1-amd64", "uname -r") })), "", ""},
+		{"kernel-age", "inbox", with(on(func(f *facts.Facts) { f.Kernel.Release = facts.Field[string]{} })), "", ""},
+		{"kernel-age", "inbox", nil, "", ""},
 
 		{"missing-modules", "soft", with(on(func(f *facts.Facts) {
 			f.Kernel.Config.Value["RDMA_RXE"] = "n"
@@ -382,5 +440,49 @@ func TestStackVersions(t *testing.T) {
 	want := map[string]string{"mlnx-ofed": "24.10", "inbox": "44.0-3"}
 	if diff := cmp.Diff(want, StackVersions(in)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// The version of a stack is what ofed_info says, else that of its packages, DKMS or drivers.
+func TestVersionsOfForeignStacks(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change change
+		want   map[string]string
+	}{
+		"ofed_info":    {ofedInfo("MLNX_OFED_LINUX-24.04-0.6.6.0"), map[string]string{"mlnx-ofed": "24.04-0.6.6.0"}},
+		"doca":         {ofedInfo("OFED-internal-24.10-1.1.4"), map[string]string{"doca-ofed": "24.10-1.1.4"}},
+		"dkms":         {dkms("mlnx-ofed-kernel", "mlnx-ofed"), map[string]string{"mlnx-ofed": "23.07.OFED.23.07.0.5.1.1"}},
+		"beside dkms":  {dkms("kernel-mft-dkms", "mlnx-ofed"), map[string]string{}},
+		"modules":      {disk("updates", "4.9-7.1.0"), map[string]string{"mlnx-ofed": "4.9-7.1.0"}},
+		"inbox module": {disk("inbox", "5.0-0"), map[string]string{}},
+	} {
+		f := facts.Facts{Kernel: facts.Kernel{Release: facts.Is("6.1.0", ""), Running: true}}
+		tc.change(&f, &Asked{})
+		if diff := cmp.Diff(tc.want, StackVersions(Input{Facts: f})); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestReleaseByCodename(t *testing.T) {
+	for want, d := range map[string]facts.Distro{
+		"debian 13":     {ID: facts.Is("debian", ""), Codename: facts.Is("trixie", "")},
+		"debian 12":     {ID: facts.Is("debian", ""), Codename: facts.Is("bookworm", "")},
+		"debian 11":     {ID: facts.Is("debian", ""), Codename: facts.Is("Bullseye", "")},
+		"ubuntu 20.04":  {ID: facts.Is("ubuntu", ""), Codename: facts.Is("focal", "")},
+		"ubuntu 22.04":  {ID: facts.Is("ubuntu", ""), Codename: facts.Is("jammy", "")},
+		"ubuntu 24.04":  {ID: facts.Is("ubuntu", ""), Codename: facts.Is("noble", "")},
+		"debian forky":  {ID: facts.Is("debian", ""), Codename: facts.Is("forky", "")},
+		"debian 10":     {ID: facts.Is("debian", ""), Codename: facts.Is("trixie", ""), VersionID: facts.Is("10", "")},
+		"devuan trixie": {ID: facts.Is("devuan", ""), Codename: facts.Is("trixie", "")},
+		"ubuntu trixie": {ID: facts.Is("ubuntu", ""), Codename: facts.Is("trixie", "")},
+	} {
+		in := Input{Facts: facts.Facts{Distro: d}}
+		if got := ReleaseName(in); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		if known := !slices.Contains([]string{"debian 10", "devuan trixie", "ubuntu trixie"}, want); ReleaseKnown(in) != known {
+			t.Errorf("%q known: %v", want, !known)
+		}
 	}
 }

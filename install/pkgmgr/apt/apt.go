@@ -109,18 +109,22 @@ func (s *Solver) Available(ctx context.Context, names []string) (map[string]pkgm
 }
 
 // checkName refuses what cannot be a Debian package name, since names go on command lines where
-// "name-" and "name+" mean other things.
+// "name-" and "name+" mean other things. No package ends so, but for those named after C++.
 func checkName(name string) error {
-	base, arch, _ := strings.Cut(name, ":")
-	if len(base) < 2 || !wordOf(base, "+-.") || !alnum(base[0]) || strings.HasSuffix(base, "-") ||
-		(strings.Contains(name, ":") && !wordOf(arch, "-")) {
+	base, arch, hasArch := strings.Cut(name, ":")
+	end := strings.TrimSuffix(base, "++")
+	if len(base) < 2 || !wordOf(base, "+-.") || !alnum(base[0]) || !alnum(end[len(end)-1]) ||
+		(hasArch && (!wordOf(arch, "-") || !alnum(arch[len(arch)-1]))) {
 		return fmt.Errorf("cannot use package name %q: not a Debian package name", name)
 	}
 	return nil
 }
 
+// checkVersion refuses what is no exact version. One has to be there: "name=version" can only be that
+// package, a bare name may be taken for a pattern. A "-" at the end would be an order to remove, and
+// no version ends so, since a revision is not empty.
 func checkVersion(v string) error {
-	if v != "" && (!alnum(v[0]) || !wordOf(strings.ToLower(v), "+-.:~")) {
+	if v == "" || !alnum(strings.ToLower(v)[0]) || !wordOf(strings.ToLower(v), "+-.:~") || strings.HasSuffix(v, "-") {
 		return fmt.Errorf("cannot use package version %q: not a Debian version", v)
 	}
 	return nil
@@ -147,11 +151,7 @@ func words(req pkgmgr.Request) ([]string, error) {
 		if err := checkVersion(w.Version); err != nil {
 			return nil, err
 		}
-		word := w.Name
-		if w.Version != "" {
-			word += "=" + w.Version
-		}
-		out = append(out, word)
+		out = append(out, w.Name+"="+w.Version)
 	}
 	for _, n := range req.Remove {
 		if err := checkName(n); err != nil {
@@ -189,6 +189,9 @@ func (s *Solver) Solve(ctx context.Context, req pkgmgr.Request) (plan.Solution, 
 	if len(unauthenticated) > 0 {
 		return sol, &pkgmgr.SignatureError{Lines: []string{"packages that no signed repository vouches for: " + strings.Join(unauthenticated, ", ")}}
 	}
+	if err := s.answers(ctx, req, actions); err != nil {
+		return sol, err
+	}
 	sol.Actions = actions
 	sol.DownloadBytes, sol.InstalledBytes = -1, -1
 	// Sizes are an estimate for a person and the space check; without them the run goes on.
@@ -197,6 +200,31 @@ func (s *Solver) Solve(ctx context.Context, req pkgmgr.Request) (plan.Solution, 
 		sol.DownloadBytes, sol.InstalledBytes = parseSizes(res.Stdout)
 	}
 	return sol, nil
+}
+
+// answers makes sure that a simulation is about the very packages of the request: apt takes a name
+// that no package has for a pattern ("rdma.core") and goes on with those that match.
+func (s *Solver) answers(ctx context.Context, req pkgmgr.Request, actions []plan.ResolvedPackage) error {
+	db, err := s.Installed(ctx)
+	if err != nil {
+		return err
+	}
+	acted := func(word string, is func(plan.ResolvedPackage) bool) bool {
+		name, _, _ := strings.Cut(word, ":")
+		return slices.ContainsFunc(actions, func(a plan.ResolvedPackage) bool { return a.Name == name && is(a) })
+	}
+	for _, w := range req.Install {
+		comes := acted(w.Name, func(a plan.ResolvedPackage) bool { return a.Action != "remove" && a.Version == w.Version })
+		if p, ok := db.Find(w.Name); !comes && (!ok || p.Version != w.Version) {
+			return fmt.Errorf("cannot use apt's answer: it does not install %s %s, which was asked for", w.Name, w.Version)
+		}
+	}
+	for _, n := range req.Remove {
+		if db.Has(n) && !acted(n, func(a plan.ResolvedPackage) bool { return a.Action == "remove" }) {
+			return fmt.Errorf("cannot use apt's answer: it does not remove %s, which was asked for", n)
+		}
+	}
+	return nil
 }
 
 // actions parses a simulation, orders it by name and fills in the architecture of removals.
