@@ -288,8 +288,12 @@ func confirm(g *globalOptions, yes bool, question string) error {
 	return fault.New(fault.Stopped, "not-confirmed", "answer y, or add --yes", "stopped: not confirmed; nothing was changed")
 }
 
-// progress shows a run while it happens, on stderr.
+// progress shows a run while it happens, on stderr. In JSON mode stderr is for the one error object, so
+// it is silent there unless -v asks for it.
 func (g *globalOptions) progress() install.Progress {
+	if g.format() == "json" && !g.verbose {
+		return nil
+	}
 	if f, ok := g.err.(*os.File); ok && g.color() && isTerminal(f) {
 		return install.NewTerminal(g.err)
 	}

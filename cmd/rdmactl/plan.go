@@ -184,7 +184,7 @@ func runPlan(ctx context.Context, opts planOptions, g *globalOptions) error {
 // noteUnfinished says beside a plan for this host that a run is at work or was cut off: what the plan
 // sees is then half-way. Only root can know; the journals are root's.
 func noteUnfinished(opts sourceOptions, g *globalOptions) {
-	if len(opts.evidence) > 0 || opts.root != "" || os.Geteuid() != 0 {
+	if len(opts.evidence) > 0 || opts.root != "" || os.Geteuid() != 0 || g.format() == "json" {
 		return
 	}
 	var f *fault.Error
