@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"syscall"
+	"time"
 
 	"github.com/rdmactl/rdmactl/verbs/internal/ibv"
 )
@@ -32,6 +33,8 @@ type fakeLib struct {
 	misplace int
 	// recvLen is added to the length that a receive reports.
 	recvLen int
+	// slow is how long the completion of a send stays away.
+	slow time.Duration
 	// lost transfers complete without moving a byte.
 	lost map[ibv.Opcode]bool
 	// scribble makes a transfer change its source.
@@ -166,14 +169,15 @@ func (r *fakeRegion) Close() error {
 
 // fakeQP executes a request when it is posted.
 type fakeQP struct {
-	lib   *fakeLib
-	num   uint32
-	cfg   ibv.QPConfig
-	state int // 0 reset, 1 init, 2 ready to receive, 3 ready to send
-	path  ibv.Path
-	recvs []ibv.RecvWR
-	wcs   []ibv.WC
-	sends int // not yet polled
+	lastSend time.Time
+	lib      *fakeLib
+	num      uint32
+	cfg      ibv.QPConfig
+	state    int // 0 reset, 1 init, 2 ready to receive, 3 ready to send
+	path     ibv.Path
+	recvs    []ibv.RecvWR
+	wcs      []ibv.WC
+	sends    int // not yet polled
 }
 
 func (q *fakeQP) Num() uint32    { return q.num }
@@ -239,6 +243,7 @@ func (q *fakeQP) PostSend(wr *ibv.SendWR) error {
 	}
 	wc.ID += q.lib.skipID
 	q.sends++
+	q.lastSend = time.Now()
 	q.wcs = append(q.wcs, wc)
 	return nil
 }
@@ -309,6 +314,9 @@ func (l *fakeLib) move(op ibv.Opcode, dst, src []byte) {
 }
 
 func (q *fakeQP) Poll(wc []ibv.WC) (int, error) {
+	if len(q.wcs) > 0 && q.wcs[0].ID>>idKind != kindRecv && time.Since(q.lastSend) < q.lib.slow {
+		return 0, nil
+	}
 	n := copy(wc, q.wcs)
 	for _, c := range q.wcs[:n] {
 		if c.ID>>idKind != kindRecv {

@@ -180,7 +180,9 @@ func (l goLoop) stream(op ibv.Opcode, size, window int, b box) (streamed, error)
 			break
 		}
 		if op == ibv.OpSend {
-			if to.posted-firstRecv == posted { // each receive has its send already
+			// Each receive has its send already, and one of them is still under way: a long wait for a
+			// send looks at this side as well, so all may have been seen to end.
+			if to.posted-firstRecv == posted && to.recvDone < to.posted {
 				if err := l.p.awaitRecvs(to, to.recvDone+1); err != nil {
 					return streamed{}, err
 				}
@@ -212,13 +214,14 @@ func (l goLoop) stream(op ibv.Opcode, size, window int, b box) (streamed, error)
 	out.elapsed = time.Since(start)
 	// The receives that are left are used up, so that the next test starts with an empty queue.
 	for to.recvDone < to.posted {
+		next := to.recvDone + 1 // settled before the waiting, which may count it
 		if err := from.post(&wr); err != nil {
 			return streamed{}, err
 		}
 		if err := l.p.awaitSends(from, 0); err != nil {
 			return streamed{}, err
 		}
-		if err := l.p.awaitRecvs(to, to.recvDone+1); err != nil {
+		if err := l.p.awaitRecvs(to, next); err != nil {
 			return streamed{}, err
 		}
 	}

@@ -246,6 +246,31 @@ func TestAwaitHearsTheOtherSide(t *testing.T) {
 	}
 }
 
+// TestStreamWhereSendsAreSlow: a long wait for a send counts the receives of the other side as well, so
+// the stream may find that all of them have ended and must not wait for one more.
+func TestStreamWhereSendsAreSlow(t *testing.T) {
+	l := newFakeLib()
+	l.slow = 15 * time.Millisecond // longer than a wait looks at one side only
+	dev := &fakeDevice{l}
+	p := &pair{patience: 2 * time.Second, depth: 8}
+	for i, name := range []string{"A", "B"} {
+		region, err := dev.Register(8192, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		qp := &fakeQP{lib: l, num: uint32(i), cfg: ibv.QPConfig{SendDepth: 8, RecvDepth: 8}, state: 3}
+		qp.path.DestQPNum = uint32(1 - i)
+		l.qps[qp.num] = qp
+		p.ends[i] = &endpoint{name: name, qp: qp, region: region, half: 4096}
+	}
+	for window := 1; window <= 4; window++ {
+		out, err := goLoop{p}.stream(ibv.OpSend, 8, window, box{iterations: 9, duration: time.Hour})
+		if err != nil || out.messages != 9 {
+			t.Fatalf("window %d: %d messages, %v", window, out.messages, err)
+		}
+	}
+}
+
 func TestSignificant(t *testing.T) {
 	for in, want := range map[float64]float64{0: 0, 98.76543: 98.77, 0.00123456: 0.001235, 392.04: 392} {
 		if got := significant(in); math.Abs(got-want) > 1e-12 {
