@@ -11,6 +11,7 @@ import (
 // TestInbox installs the full inbox stack on a host without a card: the modules that the profile names
 // are loaded, and verify says that the chain ends at the device.
 func TestInbox(t *testing.T) {
+	t.Parallel()
 	for _, s := range vm.Suites() {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()

@@ -32,6 +32,7 @@ func TestLostTerminal(t *testing.T) {
 // TestPowerCut pulls the plug while packages are being installed. The next boot finds the run, refuses
 // another, and either way out leads to a whole host.
 func TestPowerCut(t *testing.T) {
+	t.Parallel()
 	for _, way := range []string{"rollback", "resume"} {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()

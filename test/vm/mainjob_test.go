@@ -15,6 +15,7 @@ import (
 // TestMainJob is the whole job on each release: a bare host, the plan, exactly that installed, a
 // reboot, verified traffic, nothing to do the second time, and back.
 func TestMainJob(t *testing.T) {
+	t.Parallel()
 	for _, s := range vm.Suites() {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()

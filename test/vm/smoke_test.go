@@ -12,6 +12,7 @@ import (
 // TestSmoke proves what the scenarios rest on: on each release a machine without RDMA packages and a
 // repository whose faults apt sees, and on one of them Soft-RoCE with traffic over it, without rdmactl.
 func TestSmoke(t *testing.T) {
+	t.Parallel()
 	for _, s := range vm.Suites() {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
