@@ -13,7 +13,7 @@ import (
 )
 
 // imageVersion changes when image() makes another disk of the same root and agent.
-const imageVersion = 2
+const imageVersion = 3
 
 const agentDir = "/opt/rdmactl-test"
 

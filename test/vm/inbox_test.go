@@ -27,6 +27,7 @@ func inbox(t *testing.T, m *vm.Machine) {
 	if report.Verdict != "done" {
 		t.Fatalf("report %+v\n%s", report, m.Run("cat", report.Log))
 	}
+	t.Log(m.ReadFile(report.Log))
 	installed := packagesOf(m)
 	loaded := m.ReadFile("/proc/modules")
 	var modules int

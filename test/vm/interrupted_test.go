@@ -33,37 +33,40 @@ func TestLostTerminal(t *testing.T) {
 // another, and either way out leads to a whole host.
 func TestPowerCut(t *testing.T) {
 	t.Parallel()
-	for _, way := range []string{"rollback", "resume"} {
-		t.Run(way, func(t *testing.T) {
-			t.Parallel()
-			m := bootWith(t, vm.Bookworm())
-			packages, before := packagesOf(m), manifest(m)
-			m.Start(vm.Cmd{Argv: []string{onPath, "install", "--profile", "soft", "--yes"}})
-			inPackages(t, m)
-			m.PowerCut()
-			m.PowerOn()
-			if state := runState(t, m); state != "unfinished" {
-				t.Errorf("state %q after the power cut", state)
-			}
-			r := rdmactl(t, m, 4, "install", "--profile", "soft", "--yes")
-			says(t, r, "--resume", "rollback")
-			if way == "rollback" {
-				rdmactl(t, m, 0, "rollback")
-				sameHost(t, m, packages, before)
-				return
-			}
-			if r := rdmactl(t, m, 0, "install", "--resume", "--yes"); r.Exit != 0 {
-				t.Fatal(r)
-			}
-			wantVerify(t, rdmactl(t, m, 0, "verify", "--quick", "-o", "json"), "pass", "")
-			again := decode[runReport](t, rdmactl(t, m, 0, "install", "--profile", "soft", "--yes", "-o", "json"))
-			if again.Verdict != "nothing-to-do" {
-				t.Errorf("after the resumed run: %+v", again)
-			}
-			rdmactl(t, m, 0, "rollback")
-			sameHost(t, m, packages, before)
-		})
+	m := bootWith(t, vm.Bookworm())
+	packages, before := packagesOf(m), manifest(m)
+	m.Start(vm.Cmd{Argv: []string{onPath, "install", "--profile", "soft", "--yes"}})
+	inPackages(t, m)
+	m.PowerCut()
+
+	cut := func(t *testing.T) *vm.Machine {
+		t.Parallel()
+		m := m.Twin(t)
+		m.PowerOn()
+		if state := runState(t, m); state != "unfinished" {
+			t.Errorf("state %q after the power cut", state)
+		}
+		says(t, rdmactl(t, m, 4, "install", "--profile", "soft", "--yes"), "--resume", "rollback")
+		return m
 	}
+	t.Run("rollback", func(t *testing.T) {
+		m := cut(t)
+		rdmactl(t, m, 0, "rollback")
+		sameHost(t, m, packages, before)
+	})
+	t.Run("resume", func(t *testing.T) {
+		m := cut(t)
+		if r := rdmactl(t, m, 0, "install", "--resume", "--yes"); r.Exit != 0 {
+			t.Fatal(r)
+		}
+		wantVerify(t, rdmactl(t, m, 0, "verify", "--quick", "-o", "json"), "pass", "")
+		again := decode[runReport](t, rdmactl(t, m, 0, "install", "--profile", "soft", "--yes", "-o", "json"))
+		if again.Verdict != "nothing-to-do" {
+			t.Errorf("after the resumed run: %+v", again)
+		}
+		rdmactl(t, m, 0, "rollback")
+		sameHost(t, m, packages, before)
+	})
 }
 
 // TestInterrupt sends Ctrl-C during an install: the host is as before, exit 130.

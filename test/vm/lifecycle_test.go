@@ -14,13 +14,13 @@ import (
 	"github.com/rdmactl/rdmactl/test/vm"
 )
 
-// TestLifecycle proves what the harness promises about files, terminals, reboots and power cuts.
+// TestLifecycle proves what the harness promises about files, terminals and power cuts; the main job
+// reboots each release.
 func TestLifecycle(t *testing.T) {
 	t.Parallel()
 	m := vm.Boot(t, vm.Bookworm())
 	t.Run("files", func(t *testing.T) { lifecycleFiles(t, m) })
 	t.Run("processes", func(t *testing.T) { lifecycleProcesses(t, m) })
-	t.Run("reboot", func(t *testing.T) { lifecycleReboot(t, m) })
 	t.Run("power cut", func(t *testing.T) { lifecyclePowerCut(t, m) })
 }
 
@@ -92,22 +92,6 @@ func lifecycleProcesses(t *testing.T, m *vm.Machine) {
 	eventually(t, "the cable to be out", time.Minute, func() bool { return m.ReadFile(carrier) == "0\n" })
 	m.Monitor("set_link net0 on")
 	eventually(t, "the cable to be in", time.Minute, func() bool { return m.ReadFile(carrier) == "1\n" })
-}
-
-func lifecycleReboot(t *testing.T, m *vm.Machine) {
-	boot := m.ReadFile("/proc/sys/kernel/random/boot_id")
-	m.WriteFile("/var/lib/kept", "kept", 0o644)
-	m.WriteFile("/run/gone", "gone", 0o644)
-	m.Reboot()
-	if m.ReadFile("/proc/sys/kernel/random/boot_id") == boot {
-		t.Error("the machine did not reboot")
-	}
-	if !m.Exists("/var/lib/kept") || m.Exists("/run/gone") {
-		t.Error("a reboot keeps the disk and clears /run")
-	}
-	if n := strings.Count(m.Must("journalctl", "--list-boots", "--no-pager"), "\n"); n < 2 {
-		t.Errorf("the journal knows %d boots", n)
-	}
 }
 
 func lifecyclePowerCut(t *testing.T, m *vm.Machine) {

@@ -204,6 +204,26 @@ func (m *Machine) Reboot() {
 		m.t.Fatal(err)
 	}
 	m.scenario.booted(time.Since(begin))
+	m.slow(time.Since(begin).Seconds(), "reboot")
+}
+
+// Twin returns a second machine that is off, with a copy of this one's disk; this one must be off too.
+func (m *Machine) Twin(t testing.TB) *Machine {
+	t.Helper()
+	if m.q != nil {
+		t.Fatal("only a machine that is off can have a twin")
+	}
+	sc := newScenario(t, m.suite)
+	dir, err := os.MkdirTemp(filepath.Dir(m.dir), fmt.Sprintf("%d-", os.Getpid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	twin := &Machine{t: t, suite: m.suite, img: m.img, dir: dir, scenario: sc}
+	t.Cleanup(twin.end)
+	if err := copyDisk(m.disk(), twin.disk()); err != nil {
+		t.Fatal(err)
+	}
+	return twin
 }
 
 // Monitor runs a command of qemu's monitor, such as "set_link net0 off", and returns its output.

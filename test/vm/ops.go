@@ -20,7 +20,16 @@ func (m *Machine) Exec(cmd Cmd) Result {
 	if err != nil {
 		m.t.Fatalf("%s: %v", strings.Join(cmd.Argv, " "), err)
 	}
+	m.slow(r.Seconds, strings.Join(cmd.Argv, " "))
 	return r
+}
+
+// slow puts what took long into the test's log, where one looks for a scenario's seconds.
+func (m *Machine) slow(seconds float64, what string) {
+	m.t.Helper()
+	if seconds >= 2 {
+		m.t.Logf("%5.1f s  %.100s", seconds, what)
+	}
 }
 
 // Run runs a command as root.
@@ -174,6 +183,8 @@ type Manifest = manifest.Manifest
 func (m *Machine) Manifest(roots, except []string) Manifest {
 	m.t.Helper()
 	m.on()
+	begin := time.Now()
+	defer func() { m.slow(time.Since(begin).Seconds(), "manifest") }()
 	const file = "/run/rdmactl-test/manifest"
 	req := wire.Request{Op: "manifest", Path: file, Roots: roots, Except: except}
 	if _, _, err := m.q.ctl.call(req, nil, 5*time.Minute); err != nil {

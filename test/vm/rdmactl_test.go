@@ -49,7 +49,6 @@ func bootWith(t *testing.T, s vm.Suite) *vm.Machine {
 func rdmactl(t *testing.T, m *vm.Machine, exit int, args ...string) vm.Result {
 	t.Helper()
 	r := m.Run(append([]string{onPath}, args...)...)
-	t.Logf("%5.1f s: rdmactl %s", r.Seconds, strings.Join(args, " "))
 	if r.Exit != exit {
 		t.Errorf("exit %d, want %d:\n%s", r.Exit, exit, r)
 	}

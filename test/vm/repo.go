@@ -120,7 +120,7 @@ func makeRepos(srv, debs, suite string, trusted, stranger signer) error {
 
 // index lays the packages out flat, with Packages and Release files.
 func index(dir, debs, suite string) error {
-	if err := linkTree(debs, dir); err != nil {
+	if err := inflate(dir, debs); err != nil {
 		return err
 	}
 	var packages bytes.Buffer
@@ -142,6 +142,34 @@ func index(dir, debs, suite string) error {
 		return err
 	}
 	return replace(filepath.Join(dir, "Release"), release.Bytes())
+}
+
+// inflate puts the packages of debs into dir with the same content uncompressed: xz costs an emulated
+// processor seconds a package.
+func inflate(dir, debs string) error {
+	found, err := filepath.Glob(filepath.Join(debs, "*.deb"))
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return fmt.Errorf("%s has no packages", debs)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	tree := filepath.Join(dir, "tree")
+	for _, deb := range found {
+		if err := run(exec.Command("dpkg-deb", "--raw-extract", deb, tree)); err != nil {
+			return err
+		}
+		if err := run(exec.Command("dpkg-deb", "-Znone", "--build", tree, filepath.Join(dir, filepath.Base(deb)))); err != nil {
+			return err
+		}
+		if err := os.RemoveAll(tree); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sign writes InRelease and Release.gpg.

@@ -25,12 +25,13 @@ func Suites() []Suite { return []Suite{Bullseye(), Bookworm(), Trixie()} }
 
 func (s Suite) String() string { return s.Name }
 
-// rootPackages are on the machine before a test starts: what a minimal server install has, and
-// nothing that belongs to an RDMA stack.
+// rootPackages are on the machine before a test starts: what a server install has, and nothing that
+// belongs to an RDMA stack. Perl and Python are of Debian's standard system; mstflint and rdma-core need
+// them, and unpacking them under emulation would take longer than all the rest.
 func (s Suite) rootPackages() []string {
 	return []string{
-		"dbus", "iproute2", "kmod", "linux-image-amd64", "procps", "systemd", "systemd-sysv",
-		"udev", "util-linux",
+		"dbus", "iproute2", "kmod", "linux-image-amd64", "perl", "procps", "python3", "systemd",
+		"systemd-sysv", "udev", "util-linux",
 	}
 }
 

@@ -105,15 +105,14 @@ func TestFaultyRepositories(t *testing.T) {
 			m.UseRepo(repo)
 			r := rdmactl(t, m, 4, "install", "--profile", "soft", "--yes")
 			says(t, r, "hint: ")
-			m.UseRepo(vm.RepoGood)
-			sameHost(t, m, packages, before)
-			if n := m.Run("sh", "-c", "ls /var/lib/rdmactl/runs 2>/dev/null | wc -l"); n.Exit != 0 {
-				t.Error(n)
+			if diff := packageDiff(packages, packagesOf(m)); len(diff) > 0 {
+				t.Errorf("the package set is not as before: %q", diff)
 			}
 		})
 	}
 	m.UseRepo(vm.RepoGood)
-	if r := rdmactl(t, m, 0, "install", "--profile", "soft", "--yes"); r.Exit != 0 {
-		t.Errorf("the good repository after the faulty ones: %s", r)
-	}
+	sameHost(t, m, packages, before)
+	// Nothing that the stopped runs left stands in the way of a good one.
+	m.Must("apt-get", "update")
+	says(t, rdmactl(t, m, 0, "install", "--profile", "soft", "--dry-run"), "rdma-core")
 }

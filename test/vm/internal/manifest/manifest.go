@@ -25,7 +25,11 @@ type Manifest map[string]string
 // known knows is taken from there; the zero Known knows none.
 func Walk(roots, except []string, known Known) (Manifest, error) {
 	m := Manifest{}
+	left := newExceptions(except)
 	for _, root := range roots {
+		if left.below(root) {
+			continue
+		}
 		realRoot, err := filepath.EvalSymlinks(root)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -40,7 +44,7 @@ func Walk(roots, except []string, known Known) (Manifest, error) {
 			if err != nil {
 				return err
 			}
-			if Excepted(p, except) {
+			if left.match(p) {
 				if d.IsDir() {
 					return fs.SkipDir
 				}
@@ -63,16 +67,43 @@ func Walk(roots, except []string, known Known) (Manifest, error) {
 	return m, nil
 }
 
-// Excepted says whether p, or a directory above it, is on the list.
-func Excepted(p string, except []string) bool {
+// exceptions are names and patterns of what is left out. Most are names: a map keeps an emulated
+// machine from matching each of its files against each of them.
+type exceptions struct {
+	names    map[string]bool
+	patterns []string
+}
+
+func newExceptions(list []string) exceptions {
+	e := exceptions{names: map[string]bool{}}
+	for _, one := range list {
+		if strings.ContainsAny(one, `*?[\`) {
+			e.patterns = append(e.patterns, one)
+		} else {
+			e.names[one] = true
+		}
+	}
+	return e
+}
+
+// match says whether p itself is left out; a walk does not come below what is.
+func (e exceptions) match(p string) bool {
+	if e.names[p] {
+		return true
+	}
+	for _, pattern := range e.patterns {
+		if ok, err := path.Match(pattern, p); err == nil && ok {
+			return true
+		}
+	}
+	return false
+}
+
+// below says whether p or a directory above it is left out.
+func (e exceptions) below(p string) bool {
 	for ; p != "/" && p != "."; p = path.Dir(p) {
-		for _, e := range except {
-			if p == e {
-				return true
-			}
-			if ok, err := path.Match(e, p); err == nil && ok {
-				return true
-			}
+		if e.match(p) {
+			return true
 		}
 	}
 	return false
