@@ -21,7 +21,10 @@ require (
 require (
 	github.com/ProtonMail/go-crypto v1.5.2 // indirect
 	github.com/cavaliergopher/rpm v1.3.0 // indirect
+	github.com/cloudflare/circl v1.6.5 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
+	github.com/xi2/xz v0.0.0-20171230120015-48954b6210f8 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/tools v0.26.0 // indirect
+	pault.ag/go/topsort v0.1.1 // indirect
 )

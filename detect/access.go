@@ -16,11 +16,16 @@ import (
 func (p probe) access(netdevs facts.Field[[]facts.Netdev]) facts.Access {
 	if p.told.Kind == "root" {
 		const source = "an image has no routes"
-		return facts.Access{DefaultRouteNetdev: facts.Field[string]{Source: source}, DefaultRouteDriver: facts.Field[string]{Source: source}}
+		return facts.Access{
+			DefaultRouteNetdev: facts.Field[string]{Source: source}, DefaultRouteDriver: facts.Field[string]{Source: source},
+			DefaultRouteHardware: facts.Field[[]string]{Source: source},
+		}
 	}
 	route := p.defaultRoute()
 	a := facts.Access{DefaultRouteNetdev: route, DefaultRouteDriver: facts.Field[string]{State: route.State, Source: route.Source, Error: route.Error}}
+	a.DefaultRouteHardware = facts.Field[[]string]{State: route.State, Source: route.Source, Error: route.Error}
 	if name, ok := route.Get(); ok {
+		a.DefaultRouteHardware = p.hardwareBelow(name, netdevs)
 		a.DefaultRouteDriver = p.driversBelow(name, netdevs, 0)
 	}
 	return a
@@ -138,6 +143,100 @@ func (p probe) driversBelow(name string, netdevs facts.Field[[]facts.Netdev], de
 	}
 	slices.Sort(drivers)
 	return facts.Is(strings.Join(drivers, ","), source)
+}
+
+// hardwareBelow names the hardware interfaces under an interface, sorted; itself, if it is one.
+func (p probe) hardwareBelow(name string, netdevs facts.Field[[]facts.Netdev]) facts.Field[[]string] {
+	source := netDir + "/" + name
+	var names []string
+	virtual := true // nothing below it, and known to be no hardware
+	seen := map[string]bool{}
+	var walk func(name string)
+	walk = func(name string) {
+		if seen[name] {
+			return
+		}
+		seen[name] = true
+		lower := p.lowerNetdevs(name)
+		for _, l := range lower {
+			walk(l)
+		}
+		if len(lower) > 0 {
+			return
+		}
+		is := facts.Field[bool]{}
+		for _, d := range netdevs.Or(nil) {
+			if d.Name == name {
+				is = d.Virtual
+			}
+		}
+		if is.IsUnknown() && p.linkBase(netDir+"/"+name+"/device/driver").IsKnown() {
+			is = facts.Is(false, source)
+		}
+		switch v, ok := is.Get(); {
+		case ok && !v:
+			names = append(names, name)
+		case !ok:
+			virtual = false
+		}
+	}
+	walk(name)
+	slices.Sort(names)
+	switch {
+	case len(names) > 0:
+		return facts.Is(names, source)
+	case !virtual:
+		return facts.Field[[]string]{Source: source}
+	}
+	return facts.None[[]string](source)
+}
+
+// withUppers adds to hardware interfaces what stands directly on them. Evidence may have only the text of
+// the bonding driver.
+func (p probe) withUppers(netdevs facts.Field[[]facts.Netdev]) facts.Field[[]facts.Netdev] {
+	bonds := map[string][]string{}
+	if p.evidence() {
+		const dir = "/proc/net/bonding"
+		names, _, err := p.listed(dir)
+		if err == nil {
+			for _, bond := range names {
+				for _, slave := range bondSlaves(p.attr(dir + "/" + bond).Or("")) {
+					bonds[slave] = append(bonds[slave], bond)
+				}
+			}
+		}
+	}
+	for i := range netdevs.Value {
+		d := &netdevs.Value[i]
+		source := netDir + "/" + d.Name
+		if d.Virtual.Or(false) {
+			d.Uppers = facts.Field[[]string]{Source: source} // nobody looks above it
+			continue
+		}
+		names, complete, err := p.listed(source)
+		var uppers []string
+		for _, entry := range names {
+			if upper, ok := strings.CutPrefix(entry, "upper_"); ok {
+				uppers = append(uppers, upper)
+			}
+		}
+		for _, bond := range bonds[d.Name] {
+			if !slices.Contains(uppers, bond) {
+				uppers = append(uppers, bond)
+			}
+		}
+		switch {
+		case len(uppers) > 0:
+			d.Uppers = facts.Is(uppers, source)
+		case complete:
+			d.Uppers = facts.None[[]string](source)
+		case err == nil:
+			d.Uppers = facts.Field[[]string]{Source: source}
+		default:
+			d.Uppers = field[[]string](nil, source, err)
+		}
+	}
+	return netdevs
 }
 
 // lowerNetdevs are the interfaces that carry another one.

@@ -45,6 +45,7 @@ func HostWithKernel(ctx context.Context, r host.Reader, release string) facts.Fa
 	})
 	wg.Go(func() { f.Services = p.services() })
 	wg.Go(func() { f.Storage = p.storage() })
+	wg.Go(func() { f.Tools = p.tools() })
 	wg.Go(func() {
 		f.Platform = p.platform()
 		f.SecureBoot = p.secureBoot(f.Platform.Container)
@@ -65,8 +66,9 @@ func HostWithKernel(ctx context.Context, r host.Reader, release string) facts.Fa
 	f.Managed = p.managed()
 	wg.Wait()
 
-	f.Netdevs = withAddresses(hw.netdevs, addresses)
+	f.Netdevs = p.withUppers(withAddresses(hw.netdevs, addresses))
 	f.PCI, f.RDMA = hw.pci, withSoftwareDrivers(hw.rdma, f.Modules.Loaded)
+	f.Modules.VendorSymbols = p.vendorSymbols(arch)
 	f.Modules.DKMS = withOrigins(f.Modules.DKMS, f.Packages, f.Distro)
 	if p.evidence() {
 		f.RDMA = withNamedDrivers(f.RDMA)
@@ -74,5 +76,23 @@ func HostWithKernel(ctx context.Context, r host.Reader, release string) facts.Fa
 	f.Access = p.access(f.Netdevs)
 	f.Userspace = copies.owned(f.Packages)
 	p.describeWanted(&f)
+	p.complete(&f)
 	return f
+}
+
+// complete adds what follows from several facts.
+func (p probe) complete(f *facts.Facts) {
+	k := &f.Kernel
+	if release, ok := k.Release.Get(); ok {
+		k.HeadersPackage = headersPackage(release, f.Distro)
+	} else {
+		k.HeadersPackage = facts.Field[string]{Source: k.Release.Source}
+	}
+	f.Packages.Vendor = withDKMS(f.Packages.Vendor, f.Modules.DKMS)
+	k.Kernels = p.kernels(k.Installed, f.Distro)
+	k.PageSize, k.Compiler = p.pageSize(*k), p.compilerOf(*k)
+	toolsOfPackages(f.Tools, f.Packages.Installed)
+	k.InitramfsTool = initramfsTool(f.Tools, f.Distro)
+	f.SecureBoot.SigEnforce = enforcedBy(f.SecureBoot.SigEnforce, *k)
+	f.Uses, f.UsesUnknown = p.uses(*f)
 }

@@ -15,7 +15,7 @@ func (p probe) dkms() facts.Field[[]facts.DKMSPackage] {
 	names, err := p.r.ReadDir(dir)
 	if err != nil {
 		if text, source := p.firstTold("dkms status"); text != "" {
-			return list(parseDKMSStatus(text), source)
+			return list(parseDKMSStatus(text, source), source)
 		}
 		return field[[]facts.DKMSPackage](nil, dir, err)
 	}
@@ -43,17 +43,43 @@ func (p probe) dkms() facts.Field[[]facts.DKMSPackage] {
 					one.Kernels = append(one.Kernels, kernel)
 				}
 			}
+			one.Installed = p.dkmsInstalled(dir+"/"+name, one, versions)
 			found = append(found, one)
 		}
 	}
 	return list(found, dir)
 }
 
+// dkmsInstalled finds the kernels of a version that one of the links kernel-RELEASE-ARCH leads to,
+// VERSION/RELEASE/ARCH.
+func (p probe) dkmsInstalled(dir string, pkg facts.DKMSPackage, names []string) facts.Field[[]string] {
+	var installed []string
+	var failed error
+	for _, kernel := range pkg.Kernels {
+		for _, name := range names {
+			if !strings.HasPrefix(name, "kernel-"+kernel+"-") {
+				continue
+			}
+			target, err := p.r.Readlink(dir + "/" + name)
+			switch {
+			case err != nil:
+				failed = err
+			case strings.Contains("/"+target+"/", "/"+pkg.Version+"/"+kernel+"/"):
+				installed = append(installed, kernel)
+			}
+		}
+	}
+	if failed != nil {
+		return field[[]string](nil, dir, failed)
+	}
+	return list(installed, dir)
+}
+
 // "NAME/VERSION, KERNEL, ARCH: installed" of DKMS 3, "NAME, VERSION, KERNEL, ARCH: installed" before,
 // and "NAME/VERSION: added" of what was built for no kernel.
 var dkmsLine = regexp.MustCompile(`^([^\s,/:]+)(?:/|, )([^\s,:]+)(?:, ([^\s,:]+))?(?:, [^\s,:]+)?: *(added|built|installed)`)
 
-func parseDKMSStatus(text string) []facts.DKMSPackage {
+func parseDKMSStatus(text, source string) []facts.DKMSPackage {
 	var found []facts.DKMSPackage
 	for line := range strings.Lines(text) {
 		m := dkmsLine.FindStringSubmatch(strings.TrimSpace(line))
@@ -62,11 +88,14 @@ func parseDKMSStatus(text string) []facts.DKMSPackage {
 		}
 		i := slices.IndexFunc(found, func(have facts.DKMSPackage) bool { return have.Name == m[1] && have.Version == m[2] })
 		if i < 0 {
-			found = append(found, facts.DKMSPackage{Name: m[1], Version: m[2], Kernels: []string{}})
+			found = append(found, facts.DKMSPackage{Name: m[1], Version: m[2], Kernels: []string{}, Installed: facts.None[[]string](source)})
 			i = len(found) - 1
 		}
 		if m[3] != "" && !slices.Contains(found[i].Kernels, m[3]) {
 			found[i].Kernels = append(found[i].Kernels, m[3])
+		}
+		if m[3] != "" && m[4] == "installed" && !slices.Contains(found[i].Installed.Value, m[3]) {
+			found[i].Installed = facts.Is(append(found[i].Installed.Value, m[3]), source)
 		}
 	}
 	return found

@@ -62,6 +62,9 @@ func TestGoldenHosts(t *testing.T) {
 				`packages.broken[mlnx-ofed-kernel-dkms].status: "install ok half-configured"`,
 				`packages.broken[mlnx-ofed-kernel-dkms].version: "23.10.OFED.23.10.1.1.9.1-1"`,
 				`packages.held = ["libibverbs1"] (dpkg-query -W)`,
+				`packages.holds[0].kind: "hold"`,
+				`packages.holds[0].package: "libibverbs1"`,
+				`packages.holds[0].source: "dpkg-query -W"`,
 				`packages.installed[libibverbs1].origin: "mlnx-ofed"`,
 				`packages.installed[libibverbs1].status: "hold ok installed"`,
 				`packages.installed[libibverbs1].version: "2307mlnx47-1.2310119"`,
@@ -74,6 +77,7 @@ func TestGoldenHosts(t *testing.T) {
 				`packages.installed[ucx].status: "install ok installed"`,
 				`packages.installed[ucx].version: "1.16.0-1.2310119"`,
 				`packages.ofed_info = "MLNX_OFED_LINUX-23.10-1.1.9.0" (ofed_info -s)`,
+				`packages.vendor_stack = {"build":"dkms","driver":"23.10-1.1.9","library":"2307mlnx47-1.2310119","stack":"mlnx-ofed","supplier":"nvidia","version":"23.10-1.1.9.0"} (ofed_info -s)`,
 				`secure_boot.enabled = false (mokutil --sb-state)`,
 			},
 			[]string{
@@ -82,6 +86,7 @@ func TestGoldenHosts(t *testing.T) {
 				`packages.installed[libibverbs1].origin: "inbox"`,
 				`packages.installed[libibverbs1].status: "install ok installed"`,
 				`packages.installed[libibverbs1].version: "39.0-1"`,
+				`packages.installed_excerpt: true`,
 				`secure_boot.enabled = true (mokutil --sb-state)`,
 			},
 		},
@@ -126,6 +131,7 @@ func TestGoldenHosts(t *testing.T) {
 			},
 			[]string{
 				`kernel.headers is absent (/lib/modules/6.12.117+deb13-cloud-amd64/build -> /usr/src/linux-headers-6.12.117+deb13-cloud-amd64)`,
+				`kernel.kernels[0].headers is absent (/lib/modules/6.12.117+deb13-cloud-amd64/build -> /usr/src/linux-headers-6.12.117+deb13-cloud-amd64)`,
 				`pci[0000:00:03.0].address: "0000:00:03.0"`,
 				`pci[0000:00:03.0].class: "0200"`,
 				`pci[0000:00:03.0].device: "1000"`,
@@ -144,6 +150,7 @@ func TestGoldenHosts(t *testing.T) {
 			},
 			[]string{
 				`kernel.headers = "/usr/src/linux-headers-6.12.117+deb13-cloud-amd64" (/lib/modules/6.12.117+deb13-cloud-amd64/build)`,
+				`kernel.kernels[0].headers = "/usr/src/linux-headers-6.12.117+deb13-cloud-amd64" (/lib/modules/6.12.117+deb13-cloud-amd64/build)`,
 			},
 		},
 		{

@@ -197,17 +197,24 @@ func TestDriverBelowBond(t *testing.T) {
 }
 
 func TestDf(t *testing.T) {
-	e := &host.Evidence{Commands: map[string]host.Answer{"df -P -B 1 /var /usr /boot /tmp": {
-		Stdout: "Filesystem 1-blocks Used Available Capacity Mounted on\n/dev/vda1 100 40 60 40% /\nmy disk 100 40 55 40% /usr\ntmpfs 10 0 10 0% /tmp\n",
+	e := &host.Evidence{Commands: map[string]host.Answer{"df -P -B 1 / /var /usr /opt /boot /tmp": {
+		Stdout: "Filesystem 1-blocks Used Available Capacity Mounted on\n/dev/vda1 100 40 60 40% /\n/dev/vda1 100 40 60 40% /\nmy disk 100 40 55 40% /usr\n/dev/vda1 100 40 60 40% /\ntmpfs 10 0 10 0% /tmp\n",
 		Stderr: "df: /boot: No such file or directory\n", Exit: 1,
 	}}}
 	var got []string
 	for _, fs := range detected(t, e).Storage {
-		got = append(got, fs.Path, string(fs.FreeBytes.State), bytesText(strconv.FormatInt(fs.FreeBytes.Value, 10)))
+		got = append(got, fs.Path+" on "+fs.MountPoint, string(fs.FreeBytes.State), bytesText(strconv.FormatInt(fs.FreeBytes.Value, 10)))
 	}
-	want := []string{"/var", "known", "60 bytes", "/usr", "known", "55 bytes", "/boot", "absent", "0 bytes", "/tmp", "known", "10 bytes"}
+	want := []string{
+		"/ on /", "known", "60 bytes", "/var on /", "known", "60 bytes", "/usr on /usr", "known", "55 bytes", "/opt on /", "known", "60 bytes",
+		"/boot on ", "absent", "0 bytes", "/tmp on /tmp", "known", "10 bytes",
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+	older := &host.Evidence{Commands: map[string]host.Answer{"df -P -B 1 /var /srv": {Stdout: "Filesystem\n/dev/vda1 100 40 60 40% /\n/dev/vdb 9 2 7 2% /srv\n"}}}
+	if fs := detected(t, older).Storage; len(fs) != 2 || fs[1].Path != "/srv" || fs[1].FreeBytes.Or(0) != 7 {
+		t.Errorf("of other directories: %+v", fs)
 	}
 	if _, err := parseDf("Filesystem\n/dev/vda1 words\n"); err == nil {
 		t.Error("a broken line was read")

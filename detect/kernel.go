@@ -156,8 +156,8 @@ func (p probe) kernelConfig(release string, running bool) facts.Field[map[string
 }
 
 // configPattern selects the options of drivers/infiniband, the drivers and the users of RDMA, and
-// what decides about loading modules.
-const configPattern = `^(# )?CONFIG_(INFINIBAND|MLX[45]|RDMA|RDS|SMC|NVME_RDMA|NVME_TARGET_RDMA|SUNRPC_XPRT_RDMA|NET_9P_RDMA|CIFS_SMB_DIRECT|CGROUP_RDMA|PCI_P2PDMA|DMABUF_MOVE_NOTIFY|CONFIGFS_FS|DCB|MANA|MODULES|MODVERSIONS|MODULE_SIG|SECURITY_LOCKDOWN_LSM)[A-Z0-9_]*[= ]`
+// what decides about building, signing and loading modules, and about the size of pages.
+const configPattern = `^(# )?CONFIG_(INFINIBAND|MLX[45]|RDMA|RDS|SMC|NVME_RDMA|NVME_TARGET_RDMA|SUNRPC_XPRT_RDMA|NET_9P_RDMA|CIFS_SMB_DIRECT|CGROUP_RDMA|PCI_P2PDMA|DMABUF_MOVE_NOTIFY|CONFIGFS_FS|DCB|MANA|MODULES|MODVERSIONS|MODULE_|SECURITY_LOCKDOWN_LSM|LOCK_DOWN_KERNEL_FORCE|ARM64_[0-9]+K_PAGES|PPC_[0-9]+K_PAGES|PAGE_SIZE_[0-9]+KB|PREEMPT_RT|TRIM_UNUSED_KSYMS|DEBUG_INFO_BTF|PCI_HYPERV|NET_DEVLINK|DPLL|FWCTL|AUXILIARY_BUS|INTEGRITY_MACHINE_KEYRING|SECONDARY_TRUSTED_KEYRING)[A-Z0-9_]*[= ]`
 
 var configLine = regexp.MustCompile(configPattern)
 

@@ -65,6 +65,7 @@ func isDriver(name string) bool {
 func (p probe) modules(k facts.Kernel) facts.Modules {
 	m := facts.Modules{OnDisk: []facts.DiskModule{}, Loaded: p.loaded(), Blacklisted: p.blacklisted(), LoadAtBoot: p.loadAtBoot()}
 	m.DKMS = p.dkms()
+	m.AllowUnsupported = p.allowUnsupported()
 	release, ok := k.Release.Get()
 	if !ok {
 		p.completeLoaded(&m)

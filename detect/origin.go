@@ -27,8 +27,10 @@ func interesting() []string {
 		"doca-*", "libdoca*", "libmlx4*", "libmlx5*", "libmana*", "libefa*", "python3-pyverbs", "pyverbs", "knem*", "kmod-knem*", "xpmem*", "kmod-xpmem*",
 		"hcoll", "sharp", "iser", "iser-*", "isert", "isert-*", "kmod-iser*", "kmod-isert*", "kmod-srp*", "libvma*", "libxlio*", "dapl*", "mpitests*",
 		"nvidia-peer-memory*", "nvidia_peer_memory*", "kmod-nvidia_peer*", "efa", "efa-*", "libfabric*", "ibutils*", "rshim*", "dpcp", "openibd", "compat-rdma*", "kmod-compat-rdma*",
+		"openmpi*", "mvapich2*", "lustre-client*", "kmod-lustre*", "nvidia-peermem*", "fwctl*", "kmod-fwctl*", "srp-dkms", "mlnx-en*", "kmod-mlnx-en*",
+		"gcc", "make", "perl", "mokutil", "epel-release", "dracut", "initramfs-tools", "rpm-build", "createrepo_c", "zstd", "openssl", "patch", "binutils", "elfutils-libelf-devel",
 		"iproute2", "iproute", "ethtool", "dkms", "linux-headers-*", "linux-modules-*", "linux-image-*", "kernel", "kernel-core", "kernel-modules*", "kernel-devel*",
-		"kernel-headers", "kernel-uek*", "kernel-default*", "kernel-rpm-macros", "proxmox-headers-*", "proxmox-kernel-*", "pve-headers-*", "pve-kernel-*",
+		"kernel-headers", "kernel-uek*", "kernel-default*", "kernel-azure*", "kernel-rt*", "kernel-64k*", "kernel-source", "kernel-syms", "kernel-macros", "kernel-rpm-macros", "proxmox-headers-*", "proxmox-kernel-*", "pve-headers-*", "pve-kernel-*",
 	}
 }
 
@@ -54,7 +56,15 @@ func rpmNames() []string {
 		"knem", "kmod-knem", "xpmem", "kmod-xpmem", "iser", "isert", "srp", "kmod-iser", "kmod-isert", "kmod-srp", "mlnx-nvme", "kmod-mlnx-nvme", "mlnx-nfsrdma", "kmod-mlnx-nfsrdma",
 		"libvma", "libxlio", "hcoll", "sharp", "nvidia_peer_memory", "compat-rdma", "kmod-compat-rdma", "efa", "libfabric",
 		"kernel", "kernel-core", "kernel-modules", "kernel-modules-core", "kernel-modules-extra", "kernel-devel", "kernel-headers", "kernel-uek", "kernel-uek-devel", "kernel-uek-modules",
-		"kernel-uek-modules-extra", "kernel-default", "kernel-default-devel", "kernel-default-extra", "dkms", "iproute", "iproute2", "ethtool",
+		"kernel-uek-modules-extra", "kernel-uek-core", "kernel-uek-modules-core", "kernel-default", "kernel-default-base", "kernel-default-devel", "kernel-default-extra", "kernel-azure", "kernel-azure-devel",
+		"kernel-source", "kernel-syms", "kernel-macros", "kernel-rpm-macros", "kernel-rt", "kernel-rt-core", "kernel-rt-devel", "kernel-64k", "kernel-64k-core", "kernel-64k-devel",
+		"dkms", "iproute", "iproute2", "ethtool", "libibmad", "libibmad-devel", "libibmad5", "libibnetdisc5", "libibverbs-devel", "libibumad-devel", "librdmacm-devel", "opensm-devel",
+		"doca-roce", "doca-host-basic", "doca-cx", "doca-runtime", "doca-all-userspace", "doca-networking-userspace", "doca-devel", "doca-samples",
+		"mlnx-en", "mlnx-en-utils", "mlnx-en-dkms", "kmod-mlnx-en", "mlnx-ofed-dpdk", "mlnx-ofed-vma", "mlnx-ofed-guest", "mlnx-ofed-hypervisor",
+		"mlnx-ofa_kernel-kmp-default", "kernel-mft-kmp-default", "kernel-mft-dkms", "iser-dkms", "isert-dkms", "srp-dkms", "mlnx-nvme-dkms", "mlnx-nfsrdma-dkms", "knem-dkms", "xpmem-dkms",
+		"kernel-mft-modules", "iser-modules", "isert-modules", "srp-modules", "knem-modules", "xpmem-modules", "mlnx-nvme-modules", "mlnx-nfsrdma-modules", "fwctl", "kmod-fwctl", "fwctl-dkms",
+		"openmpi", "mvapich2", "mpitests_openmpi", "ucx-ib", "ucx-rdmacm", "ucx-cma", "ucx-devel", "lustre-client", "kmod-lustre-client", "kmod-lustre-client-o2ib",
+		"gcc", "make", "perl", "perl-interpreter", "patch", "zstd", "binutils", "mokutil", "openssl", "epel-release", "dracut", "rpm-build", "createrepo_c", "elfutils-libelf-devel",
 	}
 }
 
@@ -77,7 +87,7 @@ func vendorOf(packages []facts.Package, ofedInfo string) string {
 			continue
 		}
 		switch {
-		case p.Name == "doca-ofed", p.Name == "doca-all", p.Name == "doca-networking", p.Name == "doca-ofed-userspace", p.Name == "doca-kernel":
+		case slices.Contains(docaMeta(), p.Name), canonicalName.MatchString(p.Name):
 			return docaOFED
 		case strings.HasPrefix(p.Name, "mlnx-ofed-"):
 			found = mlnxOFED
@@ -106,7 +116,7 @@ func originOf(name, version, vendor, distro string) string {
 		return fallback
 	}
 	switch {
-	case strings.HasPrefix(name, "doca-"), strings.HasPrefix(name, "libdoca"):
+	case strings.HasPrefix(name, "doca-"), strings.HasPrefix(name, "libdoca"), strings.HasPrefix(name, "linux-modules-doca-ofed-"):
 		return docaOFED
 	case strings.HasPrefix(name, "mlnx-ofed-"), strings.HasPrefix(name, "mlnxofed"):
 		return orVendor(mlnxOFED)

@@ -12,10 +12,12 @@ import (
 	"github.com/rdmactl/rdmactl/host"
 )
 
-// packages reads the package database. rpm is asked for named packages only: listing all takes it a
-// second.
+// packages reads the package database and the configuration of its manager. rpm is asked for named
+// packages only: listing all takes it a second.
 func (p probe) packages(d facts.Distro) facts.Packages {
-	out := facts.Packages{Manager: p.manager(d), Repositories: p.repositories(), OFEDInfo: p.ofedInfo()}
+	unread := map[string]string{}
+	out := facts.Packages{Manager: p.manager(d), OFEDInfo: p.ofedInfo(), RepositoryList: p.repositories(d, unread)}
+	out.Repositories = repositoryLines(out.RepositoryList)
 	family := d.Family.Or("")
 	var all facts.Field[[]facts.Package]
 	switch {
@@ -28,12 +30,35 @@ func (p probe) packages(d facts.Distro) facts.Packages {
 	default:
 		all = p.anyPackages(family)
 	}
+	p.installed(&out, all, d)
+	out.Holds = p.holds(d, out.Held, out.RepositoryList.Or(nil), unread)
+	if out.Held.IsUnknown() && out.Held.Error == "" && !strings.HasPrefix(all.Source, "dpkg") && !out.Holds.IsUnknown() {
+		// rpm's database knows no holds: dnf, yum and zypper have them in files.
+		out.Held = list(lockedNames(out.Holds.Or(nil)), out.Holds.Source)
+	}
+	if len(unread) > 0 {
+		out.Unread = unread
+	}
+	out.Database = p.database(all)
+	out.Busy = p.busy(family)
+	out.Registered = p.registered(d)
+	out.Groups = p.groups()
+	out.Excerpt = p.evidence() && all.IsKnown() && excerptOf(all)
+	out.Vendor = vendorStack(out, all, d)
+	return out
+}
+
+// installed sorts the packages of the database by state and origin.
+func (p probe) installed(out *facts.Packages, all facts.Field[[]facts.Package], d facts.Distro) {
 	if !all.IsKnown() {
 		out.Installed = all
 		out.Broken = facts.Field[[]facts.Package]{State: all.State, Source: all.Source, Error: all.Error}
 		out.Held = facts.Field[[]string]{State: all.State, Source: all.Source, Error: all.Error}
-		p.heldByCommand(&out)
-		return out
+		if d.Family.Or("") == "rhel" || d.Family.Or("") == "suse" {
+			out.Held = facts.Field[[]string]{Source: all.Source} // in files, see holds
+		}
+		p.heldByCommand(out)
+		return
 	}
 	var installed, broken []facts.Package
 	var held []string
@@ -47,6 +72,15 @@ func (p probe) packages(d facts.Distro) facts.Packages {
 			continue
 		}
 		pkg.Origin = originOf(pkg.Name, pkg.Version, vendor, d.ID.Or(""))
+		if pkg.Supplier != "" && pkg.Origin != ofaOFED && pkg.Origin != docaOFED {
+			pkg.Origin = mlnxOFED
+			if vendor != "" {
+				pkg.Origin = vendor
+			}
+		}
+		if canonicalName.MatchString(pkg.Name) && d.ID.Or("") == "ubuntu" {
+			pkg.Origin, pkg.Supplier = docaOFED, canonical
+		}
 		if flag == "reinstreq" || flag == "reinst-required" || slices.Contains([]string{"half-installed", "half-configured", "unpacked"}, state) {
 			broken = append(broken, pkg)
 		}
@@ -58,13 +92,12 @@ func (p probe) packages(d facts.Distro) facts.Packages {
 	sortPackages(broken)
 	out.Installed, out.Broken = list(installed, all.Source), list(broken, all.Source)
 	out.Held = list(held, all.Source)
-	if !strings.HasPrefix(all.Source, "dpkg") {
+	if !strings.HasPrefix(all.Source, "dpkg") && all.Source != "/var/lib/dpkg/status" {
 		// rpm's database has neither state: a transaction is whole or is not.
 		out.Broken = facts.None[[]facts.Package](all.Source)
-		out.Held = p.rpmLocks()
+		out.Held = facts.Field[[]string]{Source: all.Source}
 	}
-	p.heldByCommand(&out)
-	return out
+	p.heldByCommand(out)
 }
 
 // anyPackages reads whichever database is told. Where none is, the one that the family has is named,
@@ -184,16 +217,26 @@ func parseDpkgList(text string) []facts.Package {
 	return packages
 }
 
-// rpmFormat is expanded by rpm itself.
-const rpmFormat = `%{NAME}\t%{VERSION}-%{RELEASE}\n`
+// rpmFormat is expanded by rpm itself. A tag without a value prints "(none)".
+const rpmFormat = `%{NAME}\t%{VERSION}-%{RELEASE}\t%{ARCH}\t%{EPOCH}\t%{VENDOR}\n`
+
+// rpmTrouble are words of a database that cannot be trusted, of Berkeley DB (EL 6 to 8, SLES to 15
+// SP3), ndb and sqlite.
+var rpmTrouble = regexp.MustCompile(`(?i)(error: .*(?:rpmdb|packages (?:database|index)|db[345] error|sqlite|index database).*|.*DB_RUNRECOVERY.*|.*database disk image is malformed.*)`)
 
 func (p probe) rpmPackages() facts.Field[[]facts.Package] {
 	const source = "rpm -q"
 	argv := append([]string{"rpm", "-q", "--qf", rpmFormat}, rpmNames()...)
 	res, err := p.r.Query(p.ctx, argv...)
+	if errors.Is(err, host.ErrUnknown) {
+		res, err = p.recordedRPM(err)
+	}
 	if err == nil {
 		// The exit code is the number of packages that are not there; each has a line of words.
 		packages := parseRpmQuery(res.Stdout)
+		if trouble := rpmTrouble.FindString(res.Stderr); trouble != "" {
+			return unknown[[]facts.Package](source, "%s", trouble)
+		}
 		if len(packages) == 0 && !strings.Contains(res.Stdout, "is not installed") {
 			return unknown[[]facts.Package](source, "rpm ended with exit code %d and said nothing", res.Exit)
 		}
@@ -201,7 +244,7 @@ func (p probe) rpmPackages() facts.Field[[]facts.Package] {
 	}
 	var packages []facts.Package
 	from := ""
-	for _, line := range []string{"rpm -qa", "rpm -qa | sort", "rpm -qa | grep -i mlnx", "rpm -qa | grep mlnx", "rpm -qa | grep -i ofed", "rpm -qa | grep rdma", "rpm -qa | grep -E mlnx|ofed|rdma", `rpm -qa --qf %{NAME}\n`} {
+	for _, line := range p.packageQueries() {
 		text, told := p.firstTold(line)
 		if text == "" {
 			continue
@@ -209,7 +252,7 @@ func (p probe) rpmPackages() facts.Field[[]facts.Package] {
 		if from == "" {
 			from = told
 		}
-		for _, pkg := range parseRpmList(text, strings.Contains(line, "%{NAME}")) {
+		for _, pkg := range parseRpmText(text, line) {
 			if !slices.ContainsFunc(packages, func(have facts.Package) bool {
 				return have.Name == pkg.Name && (pkg.Version == "" || have.Version == pkg.Version)
 			}) {
@@ -220,21 +263,89 @@ func (p probe) rpmPackages() facts.Field[[]facts.Package] {
 	if from != "" {
 		return list(packages, from)
 	}
-	if errors.Is(err, host.ErrNotInstalled) {
-		return unknown[[]facts.Package](source, "rpm is not installed")
-	}
 	return field[[]facts.Package](nil, source, err)
 }
 
-func parseRpmQuery(text string) []facts.Package {
+// recordedRPM finds the answer to the same question with another list of names, as an older or newer
+// release of this program asked it.
+func (p probe) recordedRPM(err error) (host.Result, error) {
+	if line := p.recorded("rpm -q --qf %{NAME}\\t%{VERSION}-%{RELEASE}"); line != "" {
+		return p.r.Query(p.ctx, strings.Split(line, " ")...)
+	}
+	return host.Result{}, err
+}
+
+// packageQueries are the command lines of evidence that list rpm packages: the usual ones, and what
+// else begins as a query of all.
+func (p probe) packageQueries() []string {
+	lines := []string{"rpm -qa", "rpm -qa | sort"}
+	for _, line := range p.recordedAll("rpm -qa") {
+		if !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// parseRpmText reads a listing of packages by the format that its command line asks for.
+func parseRpmText(text, line string) []facts.Package {
+	_, format, ok := strings.Cut(line, "--qf")
+	if !ok {
+		_, format, ok = strings.Cut(line, "--queryformat")
+	}
+	switch {
+	case !ok:
+		return parseRpmList(text, false)
+	case !strings.Contains(format, "%{VERSION}"):
+		return parseRpmList(text, true)
+	case strings.Contains(format, `%{NAME}\t%{VERSION}-%{RELEASE}`):
+		return parseRpmQuery(text)
+	}
 	var packages []facts.Package
 	for line := range strings.Lines(text) {
-		name, version, ok := strings.Cut(strings.TrimSpace(line), "\t")
-		if ok && name != "" {
-			packages = append(packages, facts.Package{Name: name, Version: version})
+		// "NAME VERSION RELEASE", "NAME VERSION-RELEASE.ARCH"
+		words := strings.FieldsFunc(strings.TrimSpace(line), func(r rune) bool { return r == ' ' || r == '\t' || r == ',' || r == '|' })
+		switch {
+		case len(words) == 1:
+			packages = append(packages, parseRpmList(words[0], false)...)
+		case len(words) >= 2 && strings.Contains(words[1], "-"):
+			packages = append(packages, facts.Package{Name: words[0], Version: rpmArch.ReplaceAllString(words[1], "")})
+		case len(words) >= 3:
+			packages = append(packages, facts.Package{Name: words[0], Version: words[1] + "-" + rpmArch.ReplaceAllString(words[2], "")})
 		}
 	}
 	return packages
+}
+
+// parseRpmQuery reads name, version and what follows: architecture, epoch and vendor.
+func parseRpmQuery(text string) []facts.Package {
+	var packages []facts.Package
+	for line := range strings.Lines(text) {
+		parts := strings.Split(strings.TrimRight(line, "\r\n"), "\t")
+		if len(parts) < 2 || parts[0] == "" {
+			continue
+		}
+		pkg := facts.Package{Name: parts[0], Version: parts[1]}
+		for i, to := range []*string{&pkg.Arch, &pkg.Epoch, &pkg.Supplier} {
+			if at := i + 2; at < len(parts) && parts[at] != "(none)" {
+				*to = parts[at]
+			}
+		}
+		pkg.Supplier = supplierOf(pkg.Supplier)
+		packages = append(packages, pkg)
+	}
+	return packages
+}
+
+// supplierOf names the maker of a vendor stack from the tag Vendor of a package.
+func supplierOf(vendor string) string {
+	switch lower := strings.ToLower(vendor); {
+	case strings.Contains(lower, "mellanox"), strings.Contains(lower, "nvidia"):
+		return nvidia
+	case strings.Contains(lower, "hewlett"):
+		return hpe
+	}
+	return ""
 }
 
 var rpmArch = regexp.MustCompile(`\.(x86_64|aarch64|ppc64le|ppc64|s390x|riscv64|noarch|i[3-6]86|armv7hl|\(none\))$`)
@@ -251,6 +362,7 @@ func parseRpmList(text string, bare bool) []facts.Package {
 			packages = append(packages, facts.Package{Name: line})
 			continue
 		}
+		arch := strings.TrimPrefix(rpmArch.FindString(line), ".")
 		line = rpmArch.ReplaceAllString(line, "")
 		release := strings.LastIndexByte(line, '-')
 		if release <= 0 {
@@ -260,7 +372,7 @@ func parseRpmList(text string, bare bool) []facts.Package {
 		if version <= 0 {
 			continue
 		}
-		packages = append(packages, facts.Package{Name: line[:version], Version: line[version+1:]})
+		packages = append(packages, facts.Package{Name: line[:version], Version: line[version+1:], Arch: arch})
 	}
 	return packages
 }
@@ -273,33 +385,6 @@ func (p probe) heldByCommand(out *facts.Packages) {
 	if text, from := p.firstTold("apt-mark showhold"); text != "" {
 		out.Held = list(strings.Fields(text), from)
 	}
-}
-
-// rpmLocks reads what dnf's and yum's versionlock plugins and zypper hold.
-func (p probe) rpmLocks() facts.Field[[]string] {
-	const source = "/etc/dnf/plugins/versionlock.list"
-	var held []string
-	told := false
-	for _, file := range []string{source, "/etc/yum/pluginconf.d/versionlock.list"} {
-		text, err := p.text(file)
-		told = told || !errors.Is(err, host.ErrUnknown)
-		for line := range strings.Lines(text) {
-			if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
-				held = append(held, line)
-			}
-		}
-	}
-	text, err := p.text("/etc/zypp/locks")
-	told = told || !errors.Is(err, host.ErrUnknown)
-	for line := range strings.Lines(text) {
-		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "solvable_name: "); ok {
-			held = append(held, name)
-		}
-	}
-	if !told {
-		return facts.Field[[]string]{Source: source}
-	}
-	return list(held, source)
 }
 
 // manager names the package manager: that of the family, if it is on the host.

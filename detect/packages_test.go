@@ -80,7 +80,7 @@ func TestPackageLists(t *testing.T) {
 		t.Error(diff)
 	}
 	list = parseRpmList("mlnx-ofa_kernel-modules-5.4-OFED.5.4.1.0.3.1.kver.5.4.17_2102.203.6.el8uek.x86_64.x86_64\ngpg-pubkey-1-2\nnoversion\nwords of error\n", false)
-	want = []facts.Package{{Name: "mlnx-ofa_kernel-modules", Version: "5.4-OFED.5.4.1.0.3.1.kver.5.4.17_2102.203.6.el8uek.x86_64"}, {Name: "gpg-pubkey", Version: "1-2"}}
+	want = []facts.Package{{Name: "mlnx-ofa_kernel-modules", Version: "5.4-OFED.5.4.1.0.3.1.kver.5.4.17_2102.203.6.el8uek.x86_64", Arch: "x86_64"}, {Name: "gpg-pubkey", Version: "1-2"}}
 	if diff := cmp.Diff(want, list); diff != "" {
 		t.Error(diff)
 	}

@@ -19,7 +19,7 @@ func (p probe) platform() facts.Platform {
 			*f = unknown[string](source, why)
 		}
 		out.Container, out.Systemd = unknown[bool](source, why), unknown[bool](source, why)
-		out.UID = p.uid()
+		out.UID, out.ImageBased = p.uid(), p.imageBased()
 		return out
 	}
 	out.MachineVendor = p.attr("/sys/class/dmi/id/sys_vendor")
@@ -27,6 +27,7 @@ func (p probe) platform() facts.Platform {
 	out.Virtualization = p.virtualization(out.MachineVendor.Or(""), out.MachineModel.Or(""))
 	out.Container, out.ContainerRuntime = p.container()
 	out.UID = p.uid()
+	out.ImageBased = p.imageBased()
 	_, err := p.r.Stat("/run/systemd/system")
 	switch {
 	case err == nil:
@@ -35,6 +36,28 @@ func (p probe) platform() facts.Platform {
 		out.Systemd = facts.Is(false, "/run/systemd/system")
 	default:
 		out.Systemd = field(false, "/run/systemd/system", err)
+	}
+	return out
+}
+
+// imageBased looks for the marks of systems whose files are replaced as a whole.
+func (p probe) imageBased() facts.Field[string] {
+	marks := []struct{ file, name string }{{"/run/ostree-booted", "ostree"}, {"/usr/sbin/transactional-update", "transactional-update"}}
+	absent := 0
+	out := facts.Field[string]{Source: marks[0].file}
+	for _, m := range marks {
+		_, err := p.r.Stat(m.file)
+		switch f := field(m.name, m.file, err); {
+		case f.IsKnown():
+			return f
+		case f.IsAbsent():
+			absent++
+		case f.Error != "":
+			out = f
+		}
+	}
+	if absent == len(marks) {
+		return facts.None[string](marks[0].file)
 	}
 	return out
 }

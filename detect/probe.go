@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -130,6 +131,46 @@ func (p probe) firstTold(lines ...string) (text, source string) {
 		}
 	}
 	return "", ""
+}
+
+// recorded returns the first command line of evidence, in their order, that begins with prefix.
+func (p probe) recorded(prefix string) string {
+	if lines := p.recordedAll(prefix); len(lines) > 0 {
+		return lines[0]
+	}
+	return ""
+}
+
+// recordedAll returns the command lines of evidence that begin with prefix, sorted. It finds questions
+// whose list of names depends on the release that recorded them.
+func (p probe) recordedAll(prefix string) []string {
+	replay, ok := p.r.(interface{ Evidence() *host.Evidence })
+	if !ok || !p.evidence() || replay.Evidence() == nil {
+		return nil
+	}
+	var lines []string
+	for line := range replay.Evidence().Commands {
+		if strings.HasPrefix(line, prefix) {
+			lines = append(lines, line)
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// answers returns what the recorded commands printed that begin with one of some prefixes, each with its
+// command line as the only word of Argv. Only evidence is asked.
+func (p probe) answers(prefixes ...string) []host.Result {
+	var out []host.Result
+	for _, prefix := range prefixes {
+		for _, line := range p.recordedAll(prefix) {
+			if res, err := p.r.Query(p.ctx, strings.Split(line, " ")...); err == nil {
+				res.Argv = []string{line}
+				out = append(out, res)
+			}
+		}
+	}
+	return out
 }
 
 // exitError is a program that ran and failed.

@@ -17,10 +17,30 @@ const secureBootVariable = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-1
 
 // secureBoot asks the firmware through its variable and the kernel for its signature policy.
 func (p probe) secureBoot(container facts.Field[bool]) facts.SecureBoot {
-	return facts.SecureBoot{
+	s := facts.SecureBoot{
 		Enabled:    p.secureBootEnabled(container),
 		SigEnforce: parsed(p.attr("/sys/module/module/parameters/sig_enforce"), yesNo),
+		DKMSKey:    p.dkmsKey(), EnrolledKeys: p.enrolledKeys(container),
 	}
+	s.DKMSKeyEnrolled = p.keyEnrolled(s.DKMSKey, s.EnrolledKeys)
+	return s
+}
+
+// enforcedBy fills in what the kernel's configuration or command line settles where its parameter was not
+// told. Neither rules enforcement out: Secure Boot may turn it on as well.
+func enforcedBy(told facts.Field[bool], k facts.Kernel) facts.Field[bool] {
+	if !told.IsUnknown() {
+		return told
+	}
+	for argument := range strings.FieldsSeq(k.Cmdline.Or("")) {
+		if k.Running && (argument == "module.sig_enforce" || argument == "module.sig_enforce=1") {
+			return facts.Is(true, k.Cmdline.Source)
+		}
+	}
+	if k.Config.Or(nil)["MODULE_SIG_FORCE"] == "y" {
+		return facts.Is(true, k.Config.Source)
+	}
+	return told
 }
 
 func (p probe) secureBootEnabled(container facts.Field[bool]) facts.Field[bool] {

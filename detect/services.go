@@ -1,9 +1,11 @@
 package detect
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/rdmactl/rdmactl/facts"
+	"github.com/rdmactl/rdmactl/host"
 )
 
 // unitNames are the units that matter to RDMA: those that bring the stack up, manage a fabric, or
@@ -12,6 +14,7 @@ func unitNames() []string {
 	return []string{
 		"rdma-hw.target", "rdma-load-modules@rdma.service", "rdma-load-modules@infiniband.service", "rdma-ndd.service", "rdma.service",
 		"openibd.service", "opensm.service", "opensmd.service", "ibacm.service", "srp_daemon.service", "iwpmd.service",
+		"mst.service", "rshim.service", "lnet.service", "nvmet.service", "nvmf-autoconnect.service", "target.service", "nfs-server.service",
 		"slurmd.service", "containerd.service", "docker.service", "crio.service", "kubelet.service",
 	}
 }
@@ -22,8 +25,11 @@ func (p probe) services() []facts.Service {
 	if p.told.Kind == "root" {
 		return units
 	}
-	argv := append([]string{"systemctl", "show", "-p", "Id,LoadState,ActiveState,UnitFileState,LimitMEMLOCK"}, unitNames()...)
-	text, err := p.run(argv...)
+	const question = "systemctl show -p Id,LoadState,ActiveState,UnitFileState,LimitMEMLOCK"
+	text, err := p.run(append(strings.Fields(question), unitNames()...)...)
+	if line := p.recorded(question + " "); errors.Is(err, host.ErrUnknown) && line != "" {
+		text, err = p.run(strings.Fields(line)...) // as another release of this program asked for other units
+	}
 	if err == nil {
 		units = append(units, parseSystemctlShow(text, "systemctl show")...)
 	}

@@ -192,18 +192,32 @@ func TestSourceOfUnknownPackages(t *testing.T) {
 
 func TestDKMS(t *testing.T) {
 	const os = "ID=ubuntu\nVERSION_ID=\"22.04\"\n"
-	want := []facts.DKMSPackage{{Name: "mlnx-ofed-kernel", Version: "23.07.OFED.23.07.0.5.1.1", Kernels: []string{"5.15.0-1050-azure"}, Origin: "mlnx-ofed"}}
+	built := func(source string) []facts.DKMSPackage {
+		return []facts.DKMSPackage{{
+			Name: "mlnx-ofed-kernel", Version: "23.07.OFED.23.07.0.5.1.1", Kernels: []string{"5.15.0-1050-azure"}, Origin: "mlnx-ofed",
+			Installed: facts.Is([]string{"5.15.0-1050-azure"}, source),
+		}}
+	}
 	text := asked(map[string]string{"dkms status": "mlnx-ofed-kernel/23.07.OFED.23.07.0.5.1.1, 5.15.0-1050-azure, x86_64: installed\nzfs/2.1.5, 5.15.0, x86_64: installed\n"})
 	tree := asked(nil)
 	tree.Dirs["/var/lib/dkms"] = []string{"dkms_dbversion", "mlnx-ofed-kernel", "zfs"}
 	tree.Dirs["/var/lib/dkms/mlnx-ofed-kernel"] = []string{"23.07.OFED.23.07.0.5.1.1", "kernel-5.15.0-1050-azure-x86_64"}
 	tree.Dirs["/var/lib/dkms/mlnx-ofed-kernel/23.07.OFED.23.07.0.5.1.1"] = []string{"5.15.0-1050-azure", "source"}
-	for name, e := range map[string]*host.Evidence{"status": text, "tree": tree} {
+	tree.Links = map[string]string{"/var/lib/dkms/mlnx-ofed-kernel/kernel-5.15.0-1050-azure-x86_64": "23.07.OFED.23.07.0.5.1.1/5.15.0-1050-azure/x86_64"}
+	for source, e := range map[string]*host.Evidence{"dkms status": text, "/var/lib/dkms/mlnx-ofed-kernel": tree} {
 		e.Files["/etc/os-release"] = os
 		f := detected(t, e).Modules.DKMS
-		if diff := cmp.Diff(want, f.Or(nil)); diff != "" {
-			t.Errorf("%s: %s", name, diff)
+		if diff := cmp.Diff(built(source), f.Or(nil)); diff != "" {
+			t.Errorf("%s: %s", source, diff)
 		}
+	}
+	// Built and not installed: another version's modules are in their place.
+	tree.Links["/var/lib/dkms/mlnx-ofed-kernel/kernel-5.15.0-1050-azure-x86_64"] = "5.8/5.15.0-1050-azure/x86_64"
+	if f := detected(t, tree).Modules.DKMS.Or(nil); len(f) != 1 || !f[0].Installed.IsAbsent() {
+		t.Errorf("another version is installed: %+v", f)
+	}
+	if f := parseDKMSStatus("mlnx-ofed-kernel/5.8, 6.1.0-1-amd64, x86_64: built\n", "s"); len(f) != 1 || !f[0].Installed.IsAbsent() {
+		t.Errorf("only built: %+v", f)
 	}
 	if f := detected(t, asked(nil)).Modules.DKMS; !f.IsUnknown() {
 		t.Errorf("not told: %+v", f)
@@ -216,7 +230,7 @@ func TestDKMS(t *testing.T) {
 	for line, want := range map[string]int{
 		"mlnx-ofed-kernel, 4.9, 5.4.0-1-generic, x86_64: installed": 1, "mlnx-ofed-kernel/5.8: added": 1, "Error! nothing": 0, "mlnx-ofed-kernel/5.8": 0,
 	} {
-		if got := parseDKMSStatus(line); len(got) != want {
+		if got := parseDKMSStatus(line, "s"); len(got) != want {
 			t.Errorf("%q: %+v", line, got)
 		}
 	}

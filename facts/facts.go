@@ -36,6 +36,13 @@ type Facts struct {
 	Access    Access              `json:"access"`
 	Naming    Naming              `json:"naming"`
 	Storage   []FileSystem        `json:"file_systems"`
+	// Tools are the programs that building, signing and installing a stack need, and those of the cards.
+	Tools []Tool `json:"tools"`
+	// Uses are what needs the stack to stay as it is while the host runs. A kind of use that could
+	// not be looked for is in UsesUnknown.
+	Uses Field[[]Use] `json:"uses"`
+	// UsesUnknown maps a kind of use to the reason why it is not known.
+	UsesUnknown map[string]string `json:"uses_unknown,omitempty"`
 	// Managed are the files of rdmactl that are on the host, by path with the sha256 of their text:
 	// what an earlier run left, so that a plan can say "nothing to do".
 	Managed Field[map[string]string] `json:"managed_files"`
@@ -74,6 +81,31 @@ type Kernel struct {
 	Taint Field[int64] `json:"taint"`
 	// Lockdown is none, integrity or confidentiality.
 	Lockdown Field[string] `json:"lockdown"`
+	// HeadersPackage is the package that supplies the build tree of this kernel, by the naming of the
+	// distribution: with its version where the release tells it ("kernel-devel-5.14.0-427.el9.x86_64"),
+	// without on SUSE, whose packages have a rebuild number more. Absent for a kernel that does not
+	// come from the distribution.
+	HeadersPackage Field[string] `json:"headers_package"`
+	// PageSize is the size of a memory page in bytes, by the architecture and CONFIG_ARM64_64K_PAGES
+	// and its like.
+	PageSize Field[int] `json:"page_size"`
+	// Compiler is what the running kernel was compiled with, from /proc/version: "gcc-12 (Ubuntu ...) 12.3.0".
+	Compiler Field[string] `json:"compiler"`
+	// InitramfsTool is dracut, initramfs-tools or mkinitcpio.
+	InitramfsTool Field[string] `json:"initramfs_tool"`
+	// Kernels describes the kernels under /lib/modules one by one.
+	Kernels Field[[]InstalledKernel] `json:"kernels"`
+}
+
+// InstalledKernel is one kernel under /lib/modules.
+type InstalledKernel struct {
+	Release string        `json:"release"`
+	Flavour Field[string] `json:"flavour"`
+	// Image is the file that boots. Absent: only modules are left, of a removed kernel or of DKMS.
+	Image Field[string] `json:"image"`
+	// Headers and HeadersPackage are as for Kernel.
+	Headers        Field[string] `json:"headers"`
+	HeadersPackage Field[string] `json:"headers_package"`
 }
 
 // SecureBoot is the state of the firmware and of the kernel's module signature policy.
@@ -81,6 +113,20 @@ type SecureBoot struct {
 	Enabled Field[bool] `json:"enabled"`
 	// SigEnforce is module.sig_enforce, /sys/module/module/parameters/sig_enforce.
 	SigEnforce Field[bool] `json:"module_sig_enforce"`
+	// EnrolledKeys are the certificates of the machine owner that shim trusts (MokListRT).
+	EnrolledKeys Field[[]Certificate] `json:"enrolled_keys"`
+	// DKMSKey is the certificate that DKMS signs with; absent until DKMS made it.
+	DKMSKey Field[Certificate] `json:"dkms_key"`
+	// DKMSKeyEnrolled says that DKMSKey is among EnrolledKeys.
+	DKMSKeyEnrolled Field[bool] `json:"dkms_key_enrolled"`
+}
+
+// Certificate is an X.509 certificate for module signatures.
+type Certificate struct {
+	Subject string `json:"subject"` // as in RFC 2253, "CN=..."
+	// SHA1 is the fingerprint in lower-case hex digits, as mokutil identifies keys.
+	SHA1 string `json:"sha1"`
+	File string `json:"file,omitempty"`
 }
 
 // Platform says what the host runs on.
@@ -94,6 +140,9 @@ type Platform struct {
 	Systemd          Field[bool]   `json:"systemd"` // systemd is running as the init system
 	MachineVendor    Field[string] `json:"machine_vendor"`
 	MachineModel     Field[string] `json:"machine_model"`
+	// ImageBased is "ostree" or "transactional-update" where the system's files are replaced as a whole
+	// and packages cannot be added in the usual way; absent on ordinary hosts.
+	ImageBased Field[string] `json:"image_based"`
 }
 
 // PCIDevice is one PCI function. Ids are four lower-case hex digits.
@@ -200,6 +249,9 @@ type Netdev struct {
 	Virtual   Field[bool]   `json:"virtual"`
 	// Addresses are the addresses in CIDR form, where a source tells them.
 	Addresses Field[[]string] `json:"addresses"`
+	// Uppers are the interfaces that stand directly on this one: bond, bridge, VLAN, macvlan. Looked for
+	// above hardware only.
+	Uppers Field[[]string] `json:"upper_netdevs"`
 }
 
 // Modules are the kernel modules of the RDMA stack and of its users.
@@ -218,6 +270,12 @@ type Modules struct {
 	Blacklisted Field[map[string]string] `json:"blacklisted"`
 	// LoadAtBoot maps a module to the file that loads it at boot (modules-load.d, /etc/rdma/modules).
 	LoadAtBoot Field[map[string]string] `json:"load_at_boot"`
+	// VendorSymbols are the kernels for which a vendor stack left its headers and symbol versions, under
+	// /usr/src/ofa_kernel/ARCH: what modules of others that use the stack are built against.
+	VendorSymbols Field[[]string] `json:"vendor_symbols"`
+	// AllowUnsupported is allow_unsupported_modules of modprobe.d, by which SUSE's modprobe loads modules
+	// that SUSE does not support, vendor stacks among them. Absent where no file sets it.
+	AllowUnsupported Field[bool] `json:"allow_unsupported"`
 }
 
 // LoadedModule is a module in memory.
@@ -247,6 +305,8 @@ type DKMSPackage struct {
 	Version string `json:"version"`
 	// Kernels are the releases that it was built for; empty when it was only added.
 	Kernels []string `json:"kernels"`
+	// Installed are the releases among Kernels whose /lib/modules has what was built.
+	Installed Field[[]string] `json:"installed"`
 	// Origin is the stack it comes from, as for packages.
 	Origin string `json:"origin"`
 }
@@ -292,6 +352,90 @@ type Packages struct {
 	// OFEDInfo is what "ofed_info -s" prints, without the colon: the vendor release that was installed
 	// by mlnxofedinstall or doca-ofed.
 	OFEDInfo Field[string] `json:"ofed_info"`
+	// Excerpt says that Installed comes from a text with lines left out: a package that it does not name
+	// may be installed all the same.
+	Excerpt bool `json:"installed_excerpt,omitempty"`
+	// Vendor is the vendor stack that is installed, by its packages: from DOCA 4.0 there is no ofed_info.
+	Vendor Field[VendorStack] `json:"vendor_stack"`
+	// RepositoryList describes the configured sources one by one. Disabled ones are in it when they belong
+	// to a stack or have a role.
+	RepositoryList Field[[]Repository] `json:"repository_list"`
+	// Holds are all wishes of the administrator that keep packages back or choose their version.
+	Holds Field[[]Hold] `json:"holds"`
+	// Database is the state of the package database: "ok", "interrupted" (dpkg was stopped and wants
+	// "dpkg --configure -a"), or "broken".
+	Database Field[string] `json:"database"`
+	// Busy names the process that changes packages right now. Of dpkg's lock that is not known.
+	Busy Field[string] `json:"busy"`
+	// Registered says that the host is registered with the maker of RHEL or SLES, without which their
+	// repositories are closed. Absent where no registration exists.
+	Registered Field[bool] `json:"registered"`
+	// Unread maps files of repositories, pins and locks to the reason why they could not be read: what
+	// they say is missing from the lists above.
+	Unread map[string]string `json:"unread,omitempty"`
+	// Groups are the installed groups of dnf, where a source tells them.
+	Groups Field[[]string] `json:"groups"`
+}
+
+// VendorStack is an installed vendor stack.
+type VendorStack struct {
+	Stack string `json:"stack"` // mlnx-ofed, doca-ofed, ofed
+	// Version is the release as the vendor counts it: 24.10-1.1.4.0 of MLNX_OFED, 3.2.1 of DOCA. Empty
+	// where only the driver tells.
+	Version string `json:"version,omitempty"`
+	// Driver is the release that the packages of the kernel modules carry, "25.10-1.7.1".
+	Driver string `json:"driver,omitempty"`
+	// Library is the version of its libibverbs.
+	Library string `json:"library,omitempty"`
+	// Supplier is nvidia, canonical or hpe.
+	Supplier string `json:"supplier,omitempty"`
+	// Build is how its modules came to be: dkms, kmp (for a series of kernels), kernel (prebuilt for one
+	// kernel), or empty where it has no package of modules.
+	Build string `json:"build,omitempty"`
+	// Kernels are the releases that prebuilt packages name, as the packages spell them.
+	Kernels []string `json:"kernels,omitempty"`
+}
+
+// Repository is a configured source of packages.
+type Repository struct {
+	Kind string `json:"kind"`         // apt, rpm
+	ID   string `json:"id,omitempty"` // the section of a .repo file
+	File string `json:"file"`
+	// URL is without credentials and query. Of several the first; a mirror list where there is none.
+	URL        string   `json:"url"`
+	Suite      string   `json:"suite,omitempty"`
+	Components []string `json:"components,omitempty"`
+	Enabled    bool     `json:"enabled"`
+	// Stack is inbox for the distribution's own, mlnx-ofed, doca-ofed, or unknown.
+	Stack string `json:"stack"`
+	// Supplier is who made a vendor stack's repository: nvidia, canonical or hpe.
+	Supplier string `json:"supplier,omitempty"`
+	// Role is epel, codeready, package-hub or uek, for repositories that a stack's installation needs.
+	Role string `json:"role,omitempty"`
+	// Version and Target are the release and the label of the operating system in the address of a
+	// vendor's repository: "2.9.2" or "latest-3.2-LTS", "rhel9.4".
+	Version string `json:"version,omitempty"`
+	Target  string `json:"target,omitempty"`
+	// Signed is false where the configuration turns signatures off (gpgcheck=0, trusted=yes).
+	Signed Field[bool] `json:"signed"`
+	// Excludes are the patterns of packages that are not taken from here.
+	Excludes []string `json:"excludes,omitempty"`
+	Priority int      `json:"priority,omitempty"`
+}
+
+// Hold is one wish about a package.
+type Hold struct {
+	// Package is a name or a pattern with wildcards.
+	Package string `json:"package"`
+	// Version is the version or the release that is wanted, as written; empty for any.
+	Version string `json:"version,omitempty"`
+	// Kind is hold (apt-mark), pin (apt preferences), versionlock (dnf, yum), lock (zypper), or exclude.
+	Kind string `json:"kind"`
+	// Priority of a pin: below 0 the package is never installed, above 1000 it is downgraded.
+	Priority int `json:"priority,omitempty"`
+	// Repository limits an exclude to one repository.
+	Repository string `json:"repository,omitempty"`
+	Source     string `json:"source"`
 }
 
 // Package is one package in the database.
@@ -302,6 +446,12 @@ type Package struct {
 	Status string `json:"status,omitempty"`
 	// Origin is the stack it comes from: inbox, mlnx-ofed, doca-ofed, ofed, or unknown.
 	Origin string `json:"origin"`
+	// Arch is the architecture of an rpm, where told: a second one of a library may block a stack.
+	Arch string `json:"arch,omitempty"`
+	// Epoch of an rpm, where it has one. That of a deb is in Version.
+	Epoch string `json:"epoch,omitempty"`
+	// Supplier is who built a package of a vendor stack, nvidia, canonical or hpe, where that is told.
+	Supplier string `json:"supplier,omitempty"`
 }
 
 // Service is a unit that matters to RDMA.
@@ -337,6 +487,8 @@ type Memlock struct {
 type Access struct {
 	DefaultRouteNetdev Field[string] `json:"default_route_netdev"`
 	DefaultRouteDriver Field[string] `json:"default_route_driver"`
+	// DefaultRouteHardware are the hardware interfaces below it, through bond, bridge and VLAN.
+	DefaultRouteHardware Field[[]string] `json:"default_route_hardware"`
 }
 
 // Naming is the policy for names of RDMA devices.
@@ -351,4 +503,30 @@ type Naming struct {
 type FileSystem struct {
 	Path      string       `json:"path"`
 	FreeBytes Field[int64] `json:"free_bytes"`
+	// MountPoint is where the file system is mounted: two directories with the same one share the space.
+	MountPoint string `json:"mount_point,omitempty"`
+}
+
+// Tool is a program.
+type Tool struct {
+	Name string `json:"name"`
+	// Path is where it is; absent where it is in none of the directories for it. Known with an empty
+	// path: something else shows that it is there.
+	Path Field[string] `json:"path"`
+	// Version is the first version number that the program prints, where a source tells it.
+	Version Field[string] `json:"version"`
+}
+
+// Use is something that needs the stack.
+type Use struct {
+	// Kind is upper-netdev (a bond, bridge or VLAN on an RDMA card), ipoib, nfs-rdma, nfs-rdma-server,
+	// lustre, smb-direct, nvme-rdma, nvmet-rdma, iser, srp, or open-device (programs that have a verbs,
+	// management or connection device open).
+	Kind string `json:"kind"`
+	// Name is the interface, mount point, controller, host adapter or module.
+	Name   string `json:"name"`
+	Detail string `json:"detail,omitempty"`
+	// Modules are the kernel modules that it keeps in memory.
+	Modules []string `json:"modules"`
+	Source  string   `json:"source"`
 }

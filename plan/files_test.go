@@ -11,7 +11,7 @@ import (
 func TestRulesPassTheLinter(t *testing.T) {
 	p := profile(t, "soft")
 	p.Udev.UmadGroup = "rdma"
-	got, err := plan.Make(bookworm(), p, plan.Request{})
+	got, err := plan.Make(bookworm(), p, known(t), plan.Request{})
 	if err != nil {
 		t.Fatal(err)
 	}

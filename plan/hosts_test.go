@@ -9,6 +9,7 @@ import (
 	"github.com/rdmactl/rdmactl/facts"
 	"github.com/rdmactl/rdmactl/plan"
 	"github.com/rdmactl/rdmactl/profiles"
+	"github.com/rdmactl/rdmactl/profiles/matrix"
 )
 
 // The hosts of the tests are built from a bare Debian host by small changes, so that each has a twin
@@ -191,7 +192,7 @@ func profile(t *testing.T, name string) profiles.Profile {
 
 func makePlan(t *testing.T, f facts.Facts, name string, req plan.Request) plan.Plan {
 	t.Helper()
-	p, err := plan.Make(f, profile(t, name), req)
+	p, err := plan.Make(f, profile(t, name), known(t), req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,4 +224,18 @@ func step(t *testing.T, p plan.Plan, id string) plan.Step {
 	}
 	t.Fatalf("no step %s in %v", id, stepIDs(p))
 	return plan.Step{}
+}
+
+// known is the built-in matrix.
+func known(t testing.TB) *matrix.Index {
+	t.Helper()
+	m, err := matrix.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := matrix.NewIndex(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
 }

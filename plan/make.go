@@ -10,11 +10,12 @@ import (
 	"github.com/rdmactl/rdmactl/internal/fault"
 	"github.com/rdmactl/rdmactl/plan/rules"
 	"github.com/rdmactl/rdmactl/profiles"
+	"github.com/rdmactl/rdmactl/profiles/matrix"
 )
 
-// Make plans how the host of f comes to serve p. An error is a faulty request; a host that cannot be
-// served is a Plan with the verdict Refuse.
-func Make(f facts.Facts, p profiles.Profile, req Request) (Plan, error) {
+// Make plans how the host of f comes to serve p, by what m knows. An error is a faulty request; a host
+// that cannot be served is a Plan with the verdict Refuse.
+func Make(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request) (Plan, error) {
 	if err := check(p, req); err != nil {
 		return Plan{}, err
 	}
@@ -23,6 +24,7 @@ func Make(f facts.Facts, p profiles.Profile, req Request) (Plan, error) {
 		Cards:  stated(req),
 		Kernel: req.Kernel,
 		Netdev: req.Netdev,
+		Matrix: m, Day: day(f, req), Method: req.Method, Version: req.Version,
 	})
 	out := Plan{
 		Schema: Schema, Profile: p.Name, Cards: stated(req),
@@ -31,14 +33,17 @@ func Make(f facts.Facts, p profiles.Profile, req Request) (Plan, error) {
 	request := rules.Judge(in, rules.Request)
 	inbox := rules.Judge(in, rules.Inbox)
 	inbox = append(inbox, notOffered(req)...)
-	out.Stacks = judgeStacks(in, inbox)
+	offers := judgeStacks(in, inbox, req)
+	for _, o := range offers {
+		out.Stacks = append(out.Stacks, o.stack)
+	}
 
-	var passed []string
-	chosen := -1
 	wanted := p.Prefer
 	if req.Stack != "" {
 		wanted = []string{req.Stack}
 	}
+	var passed []string
+	chosen := -1
 	for _, name := range wanted {
 		i := slices.IndexFunc(out.Stacks, func(s Stack) bool { return s.Stack == name })
 		if out.Stacks[i].Verdict == StackPossible {
@@ -51,26 +56,39 @@ func Make(f facts.Facts, p profiles.Profile, req Request) (Plan, error) {
 	if len(refusals) > 0 || chosen < 0 {
 		out = refused(out, refusals, wanted)
 		var err error
-		out.Next, err = afterRefusal(in, out, req)
+		out.Next, err = afterRefusal(in, m, out, req)
 		return out, err
 	}
 
-	stack := &out.Stacks[chosen]
+	stack, best := &out.Stacks[chosen], offers[chosen].best
 	stack.Verdict = StackChosen
-	out.Chosen = &Choice{Stack: stack.Stack, Version: stack.Version, Method: "packages", Modules: "inbox", Status: stack.Status}
-	out.Steps = steps(in)
-	out.Reboot = len(out.Steps) > 0 && !in.Running() && in.Facts.Origin != "root"
-	out.Reasons = append(out.Reasons, why(in, passed)...)
-	found := append(rules.Warnings(request), rules.Warnings(inbox)...)
+	out.Chosen = &Choice{Stack: stack.Stack, Version: stack.Version, Method: stack.Method, Modules: stack.Modules, Status: stack.Status}
+	out.Reasons = append(out.Reasons, why(in, offers, chosen, passed)...)
+	found := rules.Warnings(request)
+	if best == nil {
+		out.Steps = steps(in)
+		out.Reboot = len(out.Steps) > 0 && !in.Running() && in.Facts.Origin != "root"
+		found = append(found, rules.Warnings(inbox)...)
+	} else {
+		act := activate(in)
+		out.Steps = vendorSteps(in, best, act)
+		out.Reboot = needsReboot(out.Steps)
+		found = append(found, best.Warnings...)
+		if out.Reboot {
+			out.Warnings = append(out.Warnings, act.reasons...)
+		}
+		out.Warnings = append(out.Warnings, replaced(in, best, out.Steps)...)
+	}
 	found = append(found, notes(in, out.Steps)...)
 	for _, w := range found {
 		out.Warnings = append(out.Warnings, reason(w))
 	}
-	if len(passed) > 0 {
-		out.Warnings = append(out.Warnings, Reason{
-			Code: string(VendorNotJudged), Source: "profile " + p.Name,
-			Text: strings.Join(passed, ", ") + " cannot be judged: not yet in the matrix; inbox is the answer until it is",
-		})
+	out.Warnings = append(out.Warnings, offers[chosen].notes...)
+	if stack.Status == Unknown && best != nil {
+		out.Warnings = append(out.Warnings, unknownCombination(best))
+	}
+	for _, ask := range p.Asks {
+		out.Warnings = append(out.Warnings, Reason{Code: string(ProfileAsks), Text: ask.Text, Source: "profile " + p.Name})
 	}
 	out.Verdict = Install
 	if len(out.Steps) == 0 {
@@ -79,6 +97,17 @@ func Make(f facts.Facts, p profiles.Profile, req Request) (Plan, error) {
 	out.Summary = summary(in, out, passed)
 	out.Next = afterPlan(in, out, req)
 	return out, nil
+}
+
+// day is the day that support is judged for.
+func day(f facts.Facts, req Request) string {
+	if req.Date != "" {
+		return req.Date
+	}
+	if at := f.RecordedAt.Or(""); len(at) >= len(time.DateOnly) {
+		return at[:len(time.DateOnly)]
+	}
+	return ""
 }
 
 // check refuses requests that no host could make right.
@@ -153,7 +182,7 @@ func refused(out Plan, request []rules.Finding, wanted []string) Plan {
 				continue
 			}
 			for _, r := range s.Reasons {
-				if r.Code == string(NotInMatrix) {
+				if r.Code == string(NotInMatrix) || r.Code == string(NothingDocumented) {
 					unknown = append(unknown, r)
 				} else {
 					out.Reasons = append(out.Reasons, r)
@@ -169,22 +198,33 @@ func refused(out Plan, request []rules.Finding, wanted []string) Plan {
 	return out
 }
 
-// why says why the chosen stack is the answer.
-func why(in rules.Input, passed []string) []Reason {
-	r := inboxServes(in)
-	r.Text = "inbox: " + r.Text
-	if len(passed) > 0 {
-		r.Text += ", the first stack of profile " + in.Profile.Name + " that can be judged"
+// why says why the chosen stack is the answer, and in a few words why those before it are not.
+func why(in rules.Input, offers []stackOffer, chosen int, passed []string) []Reason {
+	var out []Reason
+	for _, r := range offers[chosen].stack.Reasons {
+		r.Text = offers[chosen].stack.Stack + ": " + r.Text
+		out = append(out, r)
 	}
-	return []Reason{r}
+	for _, name := range passed {
+		i := slices.IndexFunc(offers, func(o stackOffer) bool { return o.stack.Stack == name })
+		if len(offers[i].stack.Reasons) > 0 {
+			r := offers[i].stack.Reasons[0]
+			r.Text = "not " + name + ": " + r.Text
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 func summary(in rules.Input, out Plan, passed []string) string {
 	head := "profile " + in.Profile.Name
-	if len(passed) > 0 {
-		head += " is inbox on this host (" + strings.Join(passed, " and ") + " not yet in the matrix)"
-	} else {
+	switch {
+	case len(passed) > 0:
+		head += " is " + release(out.Chosen) + " on this host (no release of " + strings.Join(passed, " or ") + " can be chosen)"
+	case out.Chosen.Stack == in.Profile.Name:
 		head += " on stack " + out.Chosen.Stack
+	default:
+		head += " on stack " + release(out.Chosen)
 	}
 	if out.Verdict == NothingToDo {
 		return "nothing to do: " + head + " is in place"
@@ -195,6 +235,14 @@ func summary(in rules.Input, out Plan, passed []string) string {
 		files += len(s.Changes.Files)
 	}
 	return fmt.Sprintf("%s: %s (%s, %s)", head, plural(len(out.Steps), "step"), plural(packages, "package"), plural(files, "file"))
+}
+
+// release is the chosen stack with its version, where it has one of its own.
+func release(c *Choice) string {
+	if c.Stack == "inbox" || c.Version == "" {
+		return c.Stack
+	}
+	return c.Stack + " " + c.Version
 }
 
 func plural(n int, what string) string {

@@ -324,7 +324,7 @@ func TestOptionalPackageIsNoReasonForARun(t *testing.T) {
 		{Name: "ibacm", Why: "address cache", Optional: true},
 		{Name: "librdmacm1t64", Why: "library", Releases: []string{"debian 13"}},
 	}}
-	first, err := plan.Make(bookworm(), p, plan.Request{})
+	first, err := plan.Make(bookworm(), p, known(t), plan.Request{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,7 +335,7 @@ func TestOptionalPackageIsNoReasonForARun(t *testing.T) {
 	if diff := cmp.Diff(want, step(t, first, "packages").Changes.Packages); diff != "" {
 		t.Error(diff)
 	}
-	second, err := plan.Make(bookworm(installed(facts.Package{Name: "rdma-core", Status: "install ok installed"})), p, plan.Request{})
+	second, err := plan.Make(bookworm(installed(facts.Package{Name: "rdma-core", Status: "install ok installed"})), p, known(t), plan.Request{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -427,7 +427,7 @@ func TestFaultyRequests(t *testing.T) {
 		"bad-date with a time":  {"inbox", plan.Request{Date: "2026-02-03T00:00:00Z"}},
 		"bad-date another form": {"inbox", plan.Request{Date: "03.02.2026"}},
 	} {
-		_, err := plan.Make(bookworm(), profile(t, tc.profile), tc.req)
+		_, err := plan.Make(bookworm(), profile(t, tc.profile), known(t), tc.req)
 		var f *fault.Error
 		want, _, _ := strings.Cut(code, " ")
 		if fault.KindOf(err) != fault.Usage || !errors.As(err, &f) || f.Code != want || f.Hint == "" || !strings.Contains(err.Error(), "cannot plan") {
@@ -435,13 +435,13 @@ func TestFaultyRequests(t *testing.T) {
 		}
 	}
 	good := plan.Request{Kernel: "6.1.0-50-amd64", Date: "2024-02-29", Cards: []string{" ConnectX-5 "}, Netdev: "ens3"}
-	if _, err := plan.Make(bookworm(), profile(t, "soft"), good); err != nil {
+	if _, err := plan.Make(bookworm(), profile(t, "soft"), known(t), good); err != nil {
 		t.Errorf("a good request: %v", err)
 	}
-	if _, err := plan.Make(bookworm(), profile(t, "inbox"), plan.Request{Netdev: "ens3"}); fault.KindOf(err) != fault.Usage {
+	if _, err := plan.Make(bookworm(), profile(t, "inbox"), known(t), plan.Request{Netdev: "ens3"}); fault.KindOf(err) != fault.Usage {
 		t.Errorf("--netdev without a device to put on it: %v", err)
 	}
-	if _, err := plan.Make(bookworm(), profiles.Profile{Name: "empty"}, plan.Request{}); fault.KindOf(err) != fault.Usage {
+	if _, err := plan.Make(bookworm(), profiles.Profile{Name: "empty"}, known(t), plan.Request{}); fault.KindOf(err) != fault.Usage {
 		t.Errorf("a profile without a stack: %v", err)
 	}
 }
@@ -472,7 +472,7 @@ func TestRisksOfAProfileAreSaid(t *testing.T) {
 	p := profile(t, "inbox")
 	p.Memlock.Everyone = true
 	p.Udev.UmadGroup = "rdma"
-	got, err := plan.Make(bookworm(), p, plan.Request{})
+	got, err := plan.Make(bookworm(), p, known(t), plan.Request{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/rdmactl/rdmactl/facts"
 	"github.com/rdmactl/rdmactl/plan/rules"
 	"github.com/rdmactl/rdmactl/profiles"
+	"github.com/rdmactl/rdmactl/profiles/matrix"
 )
 
 // afterPlan is what to type when the plan can be carried out.
@@ -46,8 +47,8 @@ func profileWord(p Plan, req Request) string {
 }
 
 // afterRefusal is what would help, by the first reason, and else what the registry of codes says.
-func afterRefusal(in rules.Input, p Plan, req Request) ([]Hint, error) {
-	hints, err := waysOut(in, p, req)
+func afterRefusal(in rules.Input, m *matrix.Index, p Plan, req Request) ([]Hint, error) {
+	hints, err := waysOut(in, m, p, req)
 	if err != nil || len(hints) > 0 {
 		return hints, err
 	}
@@ -63,17 +64,17 @@ func explained(code string) Hint {
 	return hint
 }
 
-func waysOut(in rules.Input, p Plan, req Request) ([]Hint, error) {
+func waysOut(in rules.Input, m *matrix.Index, p Plan, req Request) ([]Hint, error) {
 	switch rules.Code(p.Reasons[0].Code) {
 	case rules.NoRDMAHardware:
-		return withoutCard(in)
+		return withoutCard(in, m)
 	case rules.HardwareUnknown:
 		return []Hint{
 			{"rdmactl detect --save host.yaml", "on the host itself, or add the output of `lspci -nn` to the evidence"},
 			{"rdmactl plan --card GENERATION", "plans for a card that is not seen; generations are " + strings.Join(rules.Generations(), ", ")},
 		}, nil
 	case rules.ForeignHardware:
-		return whatIf(in, "inbox", "the distribution's own stack, which serves this card where its kernel has the driver")
+		return whatIf(in, m, "inbox", "the distribution's own stack, which serves this card where its kernel has the driver")
 	case rules.BrokenPackages:
 		return []Hint{
 			{"sudo dpkg --configure -a", "finishes what was interrupted"},
@@ -89,27 +90,28 @@ func waysOut(in rules.Input, p Plan, req Request) ([]Hint, error) {
 		}
 	case rules.SoftRoCEConflict, rules.NoNetdev:
 		return []Hint{{"rdmactl plan --profile " + profileWord(p, req) + " --netdev NAME", "names the interface; `ip -br link` and `rdma link` show what there is"}}, nil
-	case NotInMatrix:
+	}
+	if p.Reasons[0].Code != string(rules.Container) && req.Stack != "" && req.Stack != "inbox" {
 		if slices.ContainsFunc(p.Stacks, func(s Stack) bool { return s.Stack == "inbox" && s.Verdict == StackPossible }) {
-			return whatIf(in, "inbox", "the stack that can be judged on this host")
+			return whatIf(in, m, "inbox", "the distribution's own stack, which serves this host")
 		}
 	}
 	return nil, nil
 }
 
 // withoutCard is what the profiles that need no card would do on this host, and what a card would.
-func withoutCard(in rules.Input) ([]Hint, error) {
-	inbox, err := whatIf(in, "inbox", "the distribution's RDMA stack, ready for a card")
+func withoutCard(in rules.Input, m *matrix.Index) ([]Hint, error) {
+	inbox, err := whatIf(in, m, "inbox", "the distribution's RDMA stack, ready for a card")
 	if err != nil {
 		return nil, err
 	}
-	soft, err := whatIf(in, "soft", "an RDMA device in software over an Ethernet interface, to develop and test with")
+	soft, err := whatIf(in, m, "soft", "an RDMA device in software over an Ethernet interface, to develop and test with")
 	if err != nil {
 		return nil, err
 	}
 	hints := slices.Concat(inbox, soft)
 	const example = "connectx-6-dx"
-	stated, err := Make(in.Facts, in.Profile, Request{Cards: []string{example}, Kernel: in.Kernel})
+	stated, err := Make(in.Facts, in.Profile, m, Request{Cards: []string{example}, Kernel: in.Kernel})
 	if err != nil || stated.Verdict == Refuse {
 		return hints, err
 	}
@@ -117,12 +119,12 @@ func withoutCard(in rules.Input) ([]Hint, error) {
 }
 
 // whatIf plans the host for another embedded profile. One that would be refused as well is no way out.
-func whatIf(in rules.Input, name, what string) ([]Hint, error) {
+func whatIf(in rules.Input, m *matrix.Index, name, what string) ([]Hint, error) {
 	profile, err := profiles.Load(name)
 	if err != nil {
 		return nil, err
 	}
-	p, err := Make(in.Facts, profile, Request{Kernel: in.Kernel})
+	p, err := Make(in.Facts, profile, m, Request{Kernel: in.Kernel})
 	if err != nil || p.Verdict == Refuse {
 		return nil, err
 	}

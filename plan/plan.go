@@ -2,6 +2,8 @@
 // profile and request in, Plan out, the same bytes for the same input. It does no I/O.
 package plan
 
+import "github.com/rdmactl/rdmactl/plan/rules"
+
 // Schema names the JSON form of a Plan.
 const Schema = "rdmactl.plan/v1"
 
@@ -19,15 +21,15 @@ const (
 )
 
 // Status is how well a combination of stack, distro, kernel and card is known to work.
-type Status string
+type Status = rules.Status
 
 // The statuses, best first.
 const (
-	Supported   Status = "supported"   // documented
-	Community   Status = "community"   // documented as community support
-	Present     Status = "present"     // the repository at hand holds packages for exactly this
-	Unknown     Status = "unknown"     // no evidence either way
-	Unsupported Status = "unsupported" // documented as not, or excluded by a rule
+	Supported   = rules.Supported   // documented
+	Community   = rules.Community   // documented as community support
+	Present     = rules.Present     // the repository at hand holds packages for exactly this
+	Unknown     = rules.Unknown     // no evidence either way
+	Unsupported = rules.Unsupported // documented as not, or excluded by a rule
 )
 
 // Plan is the whole answer: a verdict for every stack, then the steps to the chosen one.
@@ -72,6 +74,16 @@ type Stack struct {
 	Status    Status   `json:"status"`
 	Verdict   Verdict  `json:"verdict"`
 	Reasons   []Reason `json:"reasons"`
+	// Branch, LongTerm, Released, SupportEnd and SupportBasis are of the release that Version names.
+	// Days or months; SupportBasis is "stated" by the vendor or "computed" from the branch's start.
+	Branch       string `json:"branch,omitempty"`
+	LongTerm     bool   `json:"long_term,omitempty"`
+	Released     string `json:"released,omitempty"`
+	SupportEnd   string `json:"support_end,omitempty"`
+	SupportBasis string `json:"support_basis,omitempty"`
+	// Method and Modules are how it would be installed, empty when nothing would be.
+	Method  string `json:"method,omitempty"`
+	Modules string `json:"modules,omitempty"`
 }
 
 // Reason is one coded reason with the source of the fact behind it.
@@ -92,6 +104,11 @@ const (
 	KindUdev     Kind = "udev"     // reload rules and trigger the subsystems named
 	KindServices Kind = "services" // reload systemd, start or restart units
 	KindVerify   Kind = "verify"   // verbs loopback
+	// Those of the stacks that are not the distribution's own.
+	KindRepository Kind = "repository" // a vendor's repository with its key
+	KindBuild      Kind = "build"      // compile a stack from source
+	KindInitramfs  Kind = "initramfs"  // make the initramfs anew
+	KindActivate   Kind = "activate"   // new modules take the place of those in memory
 )
 
 // Step is one change with its reason and its way back.
@@ -116,12 +133,33 @@ type Changes struct {
 	Modules    []ModuleChange  `json:"modules,omitempty"`
 	Services   []ServiceChange `json:"services,omitempty"`
 	Subsystems []string        `json:"subsystems,omitempty"` // of udev
+	// Repository and Build are of the kinds of the same name.
+	Repository *RepositoryChange `json:"repository,omitempty"`
+	Build      *BuildChange      `json:"build,omitempty"`
+}
+
+// RepositoryChange is a package source that is added.
+type RepositoryChange struct {
+	URL  string `json:"url"`
+	File string `json:"file"` // where the package manager finds it
+	// KeyURL and Fingerprint are of the key that signs it; Fingerprint is 40 hex digits, empty when no
+	// source tells it.
+	KeyURL      string `json:"key_url,omitempty"`
+	Fingerprint string `json:"fingerprint,omitempty"`
+}
+
+// BuildChange is a stack that is compiled on the host.
+type BuildChange struct {
+	Source  string   `json:"source"` // address of the source, empty when it must be given
+	Version string   `json:"version"`
+	Prefix  string   `json:"prefix"`
+	Options []string `json:"options,omitempty"`
 }
 
 // PackageChange is one package that the plan asks the package manager for.
 type PackageChange struct {
 	Name   string `json:"name"`
-	Action string `json:"action"` // install, upgrade, remove
+	Action string `json:"action"` // install, upgrade, remove, replace (by a package of the same name, or none)
 	Why    string `json:"why,omitempty"`
 	// Optional packages are left out, with a warning, when no repository has them.
 	Optional bool `json:"optional,omitempty"`
@@ -178,6 +216,7 @@ type Request struct {
 	Cards   []string // --card: generations that cannot be seen
 	Netdev  string   // --netdev: the interface under a Soft-RoCE device
 	Date    string   // RFC 3339 day; empty for the facts' own
+	Upgrade bool     // move to the newest release of the branch although an older one serves
 }
 
 // StackNames are the five stacks in the order in which they are shown.

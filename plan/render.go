@@ -116,23 +116,21 @@ func (r *renderer) reason(indent string, reason Reason) {
 
 func (r *renderer) stacks(p Plan) {
 	r.heading("Stacks")
-	r.line(fmt.Sprintf("  %-10s %-9s %-12s %-20s %s", "STACK", "VERDICT", "STATUS", "INSTALLED", "WHY"))
+	r.line(fmt.Sprintf("  %-10s %-16s %-9s %-12s %s", "STACK", "VERSION", "VERDICT", "STATUS", "INSTALLED"))
 	for _, s := range p.Stacks {
-		why := ""
-		if len(s.Reasons) > 0 {
-			var codes []string
-			for _, reason := range s.Reasons {
-				if !slices.Contains(codes, reason.Code) {
-					codes = append(codes, reason.Code)
+		r.line(fmt.Sprintf("  %-10s %-16s %-9s %-12s %s", s.Stack, dash(printable(s.Version)), s.Verdict, s.Status, dash(printable(s.Installed))))
+		// The first two reasons decide; the JSON form has all of them.
+		for i, reason := range s.Reasons {
+			if i == 2 && len(s.Reasons) > 3 {
+				var codes []string
+				for _, more := range s.Reasons[i:] {
+					codes = append(codes, more.Code)
 				}
+				r.wrap("      ", "        ", "also: "+strings.Join(codes, ", "), "")
+				break
 			}
-			why = strings.Join(codes, " ")
+			r.wrap("      ", "        ", reason.Code+": "+reason.Text, "")
 		}
-		installed := s.Installed
-		if installed == "" {
-			installed = "-"
-		}
-		r.wrap(fmt.Sprintf("  %-10s %-9s %-12s %-20s ", s.Stack, s.Verdict, s.Status, printable(installed)), strings.Repeat(" ", 56), why, "")
 	}
 	r.wrap("  ", "  ", legend(p.Stacks), "")
 }
@@ -146,9 +144,9 @@ func legend(stacks []Stack) string {
 	}{
 		{Supported, "documented as supported"},
 		{Community, "documented as community support"},
-		{Present, "the distribution's repositories hold it"},
-		{Unknown, "not in the matrix yet"},
-		{Unsupported, "ruled out by what WHY names"},
+		{Present, "the repository or bundle at hand, or the distribution's, holds it"},
+		{Unknown, "no source says that it works, nor that it does not"},
+		{Unsupported, "ruled out by the reason below it"},
 	} {
 		if slices.ContainsFunc(stacks, func(s Stack) bool { return s.Status == word.status }) {
 			said = append(said, string(word.status)+": "+word.means)
@@ -211,8 +209,30 @@ func (r *renderer) what(pad string, c Changes) {
 		}
 		line(name, p.Why, p.Optional)
 	}
+	var bare []string
 	for _, m := range c.Modules {
+		if m.Why == "" {
+			bare = append(bare, m.Name)
+			continue
+		}
 		line(m.Name, m.Why, m.Optional)
+	}
+	if len(bare) > 0 {
+		line(strings.Join(bare, ", "), "", false)
+	}
+	if c.Repository != nil {
+		line(c.Repository.URL, "", false)
+		line(c.Repository.File, "where the package manager finds it", false)
+		key := c.Repository.Fingerprint
+		if key == "" {
+			key = "not told by any source"
+		}
+		line("fingerprint of the key", key, false)
+	}
+	if c.Build != nil {
+		for _, option := range c.Build.Options {
+			line(option, "", false)
+		}
 	}
 }
 

@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/rdmactl/rdmactl/plan/rules"
 )
@@ -10,40 +12,145 @@ import (
 const (
 	InboxServes       rules.Code = "inbox-serves"
 	NotInMatrix       rules.Code = "not-in-matrix"
-	VendorNotJudged   rules.Code = "vendor-not-judged"
 	VersionNotOffered rules.Code = "version-not-offered"
 	MethodNotOffered  rules.Code = "method-not-offered"
+	ProfileAsks       rules.Code = "profile-asks"
 )
 
-// judgeStacks gives each of the five a verdict. Only inbox is judged by rules; what is documented of
-// the others belongs to the matrix, which Make will get beside the profile. Until then they are
-// unknown, and nothing is chosen that is unknown.
-func judgeStacks(in rules.Input, inbox []rules.Finding) []Stack {
+// stackOffer is one of the five stacks with the release that it would be.
+type stackOffer struct {
+	offer
+	stack Stack
+}
+
+// judgeStacks gives each of the five a verdict.
+func judgeStacks(in rules.Input, inbox []rules.Finding, req Request) []stackOffer {
 	versions := rules.StackVersions(in)
-	var out []Stack
+	var out []stackOffer
 	for _, name := range StackNames() {
 		s := Stack{Stack: name, Installed: versions[name], Status: Unknown, Verdict: StackRefused, Reasons: []Reason{}}
 		if name == "inbox" {
-			s.Verdict = StackPossible
-			if rules.ReleaseKnown(in) {
-				s.Status = Present
-			}
-			for _, f := range rules.Refusals(inbox) {
-				s.Verdict = StackRefused
-				if slices.Contains(excluding(), f.Code) {
-					s.Status = Unsupported
-				}
-				s.Reasons = append(s.Reasons, reason(f))
-			}
-			if s.Verdict == StackPossible {
-				s.Reasons = append(s.Reasons, inboxServes(in))
-			}
-		} else {
-			s.Reasons = append(s.Reasons, Reason{Code: string(NotInMatrix), Text: "not yet in the matrix: nothing is known of " + name + " on any host", Source: "the compatibility matrix"})
+			out = append(out, stackOffer{stack: judgeInbox(in, s, inbox)})
+			continue
 		}
-		out = append(out, s)
+		out = append(out, judgeVendor(in, s, req))
 	}
 	return out
+}
+
+func judgeInbox(in rules.Input, s Stack, inbox []rules.Finding) Stack {
+	s.Verdict = StackPossible
+	if rules.ReleaseKnown(in) {
+		s.Status = Present
+	}
+	for _, f := range rules.Refusals(inbox) {
+		s.Verdict = StackRefused
+		if slices.Contains(excluding(), f.Code) {
+			s.Status = Unsupported
+		}
+		s.Reasons = append(s.Reasons, reason(f))
+	}
+	if s.Verdict == StackPossible {
+		s.Method, s.Modules = "packages", rules.ModulesInbox
+		s.Reasons = append(s.Reasons, inboxServes(in))
+	}
+	return s
+}
+
+func judgeVendor(in rules.Input, s Stack, req Request) stackOffer {
+	mine := req
+	if req.Stack != "" && req.Stack != s.Stack {
+		mine.Version, mine.Stack = "", "" // the version that was asked for is of another stack
+	}
+	in.Version = mine.Version
+	all := rules.Candidates(in, s.Stack)
+	if len(all) == 0 {
+		s.Reasons = append(s.Reasons, Reason{Code: string(NotInMatrix), Text: "the matrix has no release of " + s.Stack, Source: "the compatibility matrix"})
+		return stackOffer{stack: s}
+	}
+	o := stackOffer{offer: pick(in, all, mine), stack: s}
+	o.keepInstalled(in, all, mine)
+	if o.best == nil {
+		if o.excluded {
+			o.stack.Status = Unsupported
+		}
+		o.stack.Reasons = o.reasons
+		return o
+	}
+	o.stack.describe(o.best)
+	o.stack.Verdict = StackPossible
+	o.stack.Reasons = o.reasons
+	return o
+}
+
+// describe fills in what is known of the release.
+func (s *Stack) describe(c *rules.Candidate) {
+	s.Version, s.Branch, s.Released = c.Release.Version, c.Release.Branch, c.Release.Date
+	s.LongTerm = c.Branch != nil && c.Branch.LTS
+	s.SupportEnd, s.SupportBasis = supportEnd(*c)
+	s.Status, s.Method, s.Modules = c.Status, c.Method, c.Modules
+}
+
+// keepInstalled leaves a host on the release that it has, when that is of the branch of the best one and
+// nothing excludes it: a newer point release alone is no reason to change a working host.
+func (o *stackOffer) keepInstalled(in rules.Input, all []rules.Candidate, req Request) {
+	have := versionOnHost(in, all, o.stack.Stack)
+	if have == nil || o.best == nil || have.Release == o.best.Release || req.Upgrade || len(have.Refusals) > 0 ||
+		have.Release.Branch != o.best.Release.Branch || len(ofVersion([]rules.Candidate{*have}, orAny(req.Version, have))) == 0 {
+		return
+	}
+	newer := o.best.Release
+	o.best = have
+	o.reasons = nil
+	for _, f := range have.Reasons {
+		o.reasons = append(o.reasons, reason(f))
+	}
+	o.reasons = append(o.reasons, Reason{
+		Code: string(ReleaseInPlace), Source: sourceOf(have),
+		Text: have.Release.Version + " is on this host and of the branch that would be chosen",
+	})
+	o.notes = []Reason{{
+		Code: string(NewerRelease), Source: sourceOf(have),
+		Text: newer.Stack + " " + newer.Version + " is the newest release of the branch that fits; `rdmactl install --upgrade` moves to it",
+	}}
+}
+
+// orAny is the version that was asked for; none stands for the one at hand.
+func orAny(version string, have *rules.Candidate) string {
+	if version == "" || version == "latest" {
+		return have.Release.Version
+	}
+	return version
+}
+
+// unknownCombination says what is risked with a release that nothing documents for this host.
+func unknownCombination(c *rules.Candidate) Reason {
+	return Reason{
+		Code: string(rules.UnknownCombination), Source: sourceOf(c),
+		Text: "nothing documents " + c.Release.Stack + " " + c.Release.Version + " for this host: its packages may not exist, not build or not load here. " +
+			"`rdmactl install` takes it only with --allow-unknown",
+	}
+}
+
+// replaced names the packages that go.
+func replaced(in rules.Input, c *rules.Candidate, steps []Step) []Reason {
+	if !slices.ContainsFunc(steps, func(s Step) bool { return s.Kind == KindPackages && s.ID == "packages" }) {
+		return nil
+	}
+	var names []string
+	for _, p := range stackPackages(in, c) {
+		names = append(names, p.Name)
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	if len(names) > 12 {
+		names = append(names[:12], fmt.Sprintf("and %d more", len(names)-12))
+	}
+	return []Reason{{
+		Code: string(PackagesReplaced), Source: in.Facts.Packages.Installed.Source,
+		Text: "these packages go or are replaced: " + strings.Join(names, ", ") + "; what depends on them is named by --resolve and stops the run unless --allow-remove names it",
+	}}
 }
 
 // excluding are the reasons that make a combination unsupported; others can be put right, or say
@@ -62,6 +169,9 @@ func inboxServes(in rules.Input) Reason {
 
 // notOffered are the parts of a request that the stack inbox cannot meet.
 func notOffered(req Request) []rules.Finding {
+	if req.Stack != "" && req.Stack != "inbox" {
+		return nil
+	}
 	var found []rules.Finding
 	if req.Version != "" && req.Version != "latest" {
 		found = append(found, rules.Finding{

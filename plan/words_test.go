@@ -130,7 +130,7 @@ func TestProfileOfAFile(t *testing.T) {
 	own := profile(t, "inbox")
 	own.Name = "my"
 	for path, word := range map[string]string{"./my.yaml": "./my.yaml", "/etc/it's mine.yaml": `'/etc/it'\''s mine.yaml'`, "": "my"} {
-		p, err := plan.Make(bookworm(connectX5), own, plan.Request{Profile: path})
+		p, err := plan.Make(bookworm(connectX5), own, known(t), plan.Request{Profile: path})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,38 +1,71 @@
 package profiles
 
-import (
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
-	"unicode"
+import "github.com/rdmactl/rdmactl/internal/strictyaml"
 
-	"github.com/rdmactl/rdmactl/internal/strictyaml"
-)
-
-// document is the YAML form of a Profile. Each kind of text has its own type that checks itself, so
-// that the decoder reports a bad name where it stands.
+// document is the YAML form of a Profile. A key that is not given is told from one that is: it is taken
+// over from the profile that this one extends.
 type document struct {
 	At         strictyaml.Pos
-	APIVersion apiVersion                  `yaml:"apiVersion"`
-	Kind       kind                        `yaml:"kind"`
-	Name       profileNameText             `yaml:"name"`
-	Summary    sentence                    `yaml:"summary"`
-	Prefer     []stackText                 `yaml:"prefer"`
-	Hardware   hardwareText                `yaml:"hardware"`
-	Packages   map[familyText][]packageDoc `yaml:"packages"`
-	Modules    modulesDoc                  `yaml:"modules"`
-	Memlock    memlockDoc                  `yaml:"memlock"`
-	Udev       udevDoc                     `yaml:"udev"`
-	SoftRoCE   *softRoCEDoc                `yaml:"soft_roce"`
+	APIVersion apiVersion      `yaml:"apiVersion"`
+	Kind       kind            `yaml:"kind"`
+	Name       profileNameText `yaml:"name"`
+	Summary    sentence        `yaml:"summary"`
+	Extends    profileNameText `yaml:"extends"`
+	Omit       omitDoc         `yaml:"omit"`
+	Prefer     []stackText     `yaml:"prefer"`
+	Branches   branchesText    `yaml:"branches"`
+	Hardware   hardwareText    `yaml:"hardware"`
+	Packages   packagesDoc     `yaml:"packages"`
+	Vendor     vendorDoc       `yaml:"vendor"`
+	Build      *buildDoc       `yaml:"build"`
+	Modules    modulesDoc      `yaml:"modules"`
+	Memlock    memlockDoc      `yaml:"memlock"`
+	Udev       udevDoc         `yaml:"udev"`
+	SoftRoCE   *softRoCEDoc    `yaml:"soft_roce"`
+	Asks       []askDoc        `yaml:"asks"`
 }
 
-type packageDoc struct {
+// omitDoc names what is not taken over from the profile that this one extends.
+type omitDoc struct {
+	Packages []omittedText `yaml:"packages"`
+	Modules  []moduleText  `yaml:"modules"`
+	Groups   []groupText   `yaml:"groups"`
+	Units    []unitText    `yaml:"units"`
+	Asks     []askNameText `yaml:"asks"`
+}
+
+type packagesDoc struct {
+	Debian []packageDoc[debText] `yaml:"debian"`
+	RHEL   []packageDoc[rpmText] `yaml:"rhel"`
+	SUSE   []packageDoc[rpmText] `yaml:"suse"`
+}
+
+type packageDoc[N ~string] struct {
+	At         strictyaml.Pos
+	Name       N             `yaml:"name"`
+	Why        sentence      `yaml:"why"`
+	Releases   []releaseText `yaml:"releases"`
+	Except     []releaseText `yaml:"except"`
+	Optional   bool          `yaml:"optional"`
+	EveryStack bool          `yaml:"every_stack"`
+}
+
+type vendorDoc struct {
+	Sets          setsDoc `yaml:"sets"`
+	UserSpaceOnly *bool   `yaml:"user_space_only"`
+}
+
+type setsDoc struct {
+	DOCA []docaSetText `yaml:"doca-ofed"`
+	MLNX []mlnxSetText `yaml:"mlnx-ofed"`
+}
+
+type buildDoc struct {
 	At       strictyaml.Pos
-	Name     packageText   `yaml:"name"`
-	Why      sentence      `yaml:"why"`
-	Releases []releaseText `yaml:"releases"`
-	Optional bool          `yaml:"optional"`
+	Version  sourceText                       `yaml:"version"`
+	Prefix   prefixText                       `yaml:"prefix"`
+	CMake    map[cmakeNameText]cmakeValueText `yaml:"cmake"`
+	Packages packagesDoc                      `yaml:"packages"`
 }
 
 type modulesDoc struct {
@@ -58,7 +91,7 @@ type softdepDoc struct {
 type memlockDoc struct {
 	At       strictyaml.Pos
 	Groups   []groupText `yaml:"groups"`
-	Everyone bool        `yaml:"everyone"`
+	Everyone *bool       `yaml:"everyone"`
 	Units    []unitText  `yaml:"units"`
 }
 
@@ -72,81 +105,45 @@ type softRoCEDoc struct {
 	Netdev netdevText `yaml:"netdev"`
 }
 
-type (
-	apiVersion      string
-	kind            string
-	profileNameText string
-	sentence        string
-	stackText       string
-	hardwareText    string
-	familyText      string
-	packageText     string
-	releaseText     string
-	moduleText      string
-	optionsText     string
-	groupText       string
-	unitText        string
-	deviceText      string
-	netdevText      string
-)
-
-func (t *apiVersion) UnmarshalText(b []byte) error { return oneOf(t, b, "rdmactl/v1") }
-func (t *kind) UnmarshalText(b []byte) error       { return oneOf(t, b, "Profile") }
-
-func (t *hardwareText) UnmarshalText(b []byte) error { return oneOf(t, b, "needed", "optional") }
-func (t *familyText) UnmarshalText(b []byte) error   { return oneOf(t, b, "debian") }
-
-func (t *stackText) UnmarshalText(b []byte) error {
-	return oneOf(t, b, "inbox", "rdma-core", "ofed", "mlnx-ofed", "doca-ofed")
+type askDoc struct {
+	At   strictyaml.Pos
+	ID   askNameText `yaml:"id"`
+	Kind askKindText `yaml:"kind"`
+	Text askText     `yaml:"text"`
 }
 
-func (t *profileNameText) UnmarshalText(b []byte) error {
-	return checked(t, b, func(s string) error {
-		return matches(profileName, s, "a profile name", "lower-case letters, digits, -")
-	})
+// placedPackage is one entry of a package list and where it stands.
+type placedPackage struct {
+	at strictyaml.Pos
+	Package
 }
 
-func (t *releaseText) UnmarshalText(b []byte) error {
-	return checked(t, b, func(s string) error {
-		return matches(releaseName, s, "a release", `ID and VERSION_ID of os-release, such as "debian 13"`)
-	})
+// families are the lists by package family.
+func (d packagesDoc) families() map[string][]placedPackage {
+	out := map[string][]placedPackage{}
+	for family, list := range map[string][]placedPackage{"debian": placed(d.Debian), "rhel": placed(d.RHEL), "suse": placed(d.SUSE)} {
+		if len(list) > 0 {
+			out[family] = list
+		}
+	}
+	return out
 }
 
-func (t *packageText) UnmarshalText(b []byte) error { return checked(t, b, CheckPackage) }
-func (t *moduleText) UnmarshalText(b []byte) error  { return checked(t, b, CheckModule) }
-func (t *optionsText) UnmarshalText(b []byte) error { return checked(t, b, CheckOptions) }
-func (t *groupText) UnmarshalText(b []byte) error   { return checked(t, b, CheckGroup) }
-func (t *unitText) UnmarshalText(b []byte) error    { return checked(t, b, CheckUnit) }
-func (t *deviceText) UnmarshalText(b []byte) error  { return checked(t, b, CheckRDMADevice) }
-func (t *netdevText) UnmarshalText(b []byte) error  { return checked(t, b, CheckNetdev) }
-func (t *sentence) UnmarshalText(b []byte) error    { return checked(t, b, checkSentence) }
-
-// checkSentence keeps reasons to one printable line: they become comments in files that root reads.
-func checkSentence(s string) error {
-	if strings.TrimSpace(s) == "" {
-		return errors.New("must say something")
+func placed[N ~string](list []packageDoc[N]) []placedPackage {
+	var out []placedPackage
+	for _, one := range list {
+		out = append(out, placedPackage{one.At, Package{
+			Name: string(one.Name), Why: string(one.Why), Releases: plain(one.Releases), Except: plain(one.Except),
+			Optional: one.Optional, EveryStack: one.EveryStack,
+		}})
 	}
-	if len(s) > 300 {
-		return errors.New("is longer than 300 bytes")
-	}
-	if i := strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }); i >= 0 {
-		return fmt.Errorf("must be one line of printable text, byte %d is not", i)
-	}
-	return nil
+	return out
 }
 
-func checked[T ~string](t *T, b []byte, check func(string) error) error {
-	if err := check(string(b)); err != nil {
-		return err
+func plain[T ~string](list []T) []string {
+	var out []string
+	for _, one := range list {
+		out = append(out, string(one))
 	}
-	*t = T(b)
-	return nil
-}
-
-func oneOf[T ~string](t *T, b []byte, allowed ...string) error {
-	if !slices.Contains(allowed, string(b)) {
-		return fmt.Errorf("%q is not one of %s", string(b), strings.Join(allowed, ", "))
-	}
-	*t = T(b)
-	return nil
+	return out
 }

@@ -19,7 +19,12 @@ var (
 	netdevName  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}$`)               // IFNAMSIZ is 16
 	optionWord  = regexp.MustCompile(`^[A-Za-z0-9_]+=[A-Za-z0-9_,.:/-]+$`)
 	profileName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
-	releaseName = regexp.MustCompile(`^[a-z0-9._-]+ [A-Za-z0-9._-]+$`)
+	askName     = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
+	rpmName     = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_+.-]{0,99}$`)
+	rpmArch     = regexp.MustCompile(`\.(noarch|src|nosrc|i[3-6]86|x86_64|aarch64|ppc64le|s390x|armv7hl)$`)
+	cmakeValue  = regexp.MustCompile(`^(\{prefix\})?[A-Za-z0-9_/.+-]{0,200}$`)
+	buildPrefix = regexp.MustCompile(`^(/opt|/usr/local)(/[A-Za-z0-9_][A-Za-z0-9_.+-]{0,60}){1,4}$`)
+	sourceLevel = regexp.MustCompile(`^[0-9]{1,3}(\.[0-9]{1,3})?$`)
 )
 
 // CheckPackage says why text cannot be the name of a Debian package. A name's end is narrower than
@@ -30,6 +35,46 @@ func CheckPackage(text string) error {
 		return err
 	}
 	return matches(packageEnd, text, "a package name", "it ends with a letter, a digit or ++")
+}
+
+// CheckRPM says why text cannot be the name of a package of the Red Hat family or of SUSE. dnf and zypper
+// take a name with an architecture for that package of it, and more than letters, digits and marks for a
+// pattern, a file or a capability.
+func CheckRPM(text string) error {
+	if err := matches(rpmName, text, "a package name", "letters, digits, _ + . -"); err != nil {
+		return err
+	}
+	if rpmArch.MatchString(text) {
+		return fmt.Errorf("%q is not a package name (it ends with an architecture)", text)
+	}
+	last := text[len(text)-1]
+	if strings.HasSuffix(text, "++") || last != '+' && last != '.' && last != '-' && last != '_' {
+		return nil
+	}
+	return fmt.Errorf("%q is not a package name (it ends with a letter, a digit or ++)", text)
+}
+
+// CheckPackageOf says why text cannot be the name of a package of a family: "debian", "rhel" or "suse".
+func CheckPackageOf(family, text string) error {
+	switch family {
+	case "debian":
+		return CheckPackage(text)
+	case "rhel", "suse":
+		return CheckRPM(text)
+	}
+	return fmt.Errorf("%q is not a package family (debian, rhel, suse)", family)
+}
+
+// CheckName says why text cannot be the name of a profile.
+func CheckName(text string) error {
+	return matches(profileName, text, "a profile name", "at most 32 lower-case letters, digits, -")
+}
+
+// CheckPrefix says why text cannot be where rdma-core is built to. The directories of the distribution are
+// refused: its packages own files of the same names there, and the next upgrade puts the old ones back
+// beside the new.
+func CheckPrefix(text string) error {
+	return matches(buildPrefix, text, "a prefix", "a directory of its own below /opt or /usr/local; in /usr the distribution's packages own the same files")
 }
 
 // CheckModule says why text cannot be the name of a kernel module.

@@ -16,9 +16,10 @@ type streams struct {
 	in       io.Reader
 	out      io.Writer
 	err      io.Writer
-	terminal bool // out is a terminal
-	ask      bool // in is a terminal, so a question can be answered
-	noColor  bool // NO_COLOR
+	terminal bool   // out is a terminal
+	ask      bool   // in is a terminal, so a question can be answered
+	noColor  bool   // NO_COLOR
+	etc      string // the directory of rdmactl's configuration; empty: none is read
 }
 
 // globalOptions are the flags that mean the same in every command.

@@ -55,18 +55,13 @@ func runDetect(ctx context.Context, opts detectOptions, g *globalOptions) error 
 	if opts.save != "" {
 		return runDetectSave(ctx, opts, g)
 	}
-	sources, faulty := opts.open(ctx, g)
-	answers := make([]answer, 0, len(sources))
-	for _, s := range sources {
-		answers = append(answers, answer{
+	out := &printer{g: g}
+	return opts.each(ctx, g, func(s source, several bool) error {
+		return out.add(answer{
 			host: s.hostName(), value: s.facts,
 			table: func(w io.Writer) error { return detect.Render(w, s.facts, g.color()) },
-		})
-	}
-	if err := g.print(answers, opts.several(sources)); err != nil {
-		return err
-	}
-	return faulty
+		}, several)
+	})
 }
 
 // runDetectSave records this host (or an image) and writes the evidence, then shows what it holds.

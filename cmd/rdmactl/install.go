@@ -41,7 +41,7 @@ func (o *installOptions) addFlags(f *pflag.FlagSet) {
 }
 
 func newInstallCmd(g *globalOptions) *cobra.Command {
-	opts := &installOptions{}
+	opts := &installOptions{wishOptions: wishOptions{etc: g.etc}}
 	cmd := &cobra.Command{
 		Use:     "install",
 		GroupID: "main",
@@ -104,11 +104,15 @@ func runInstall(ctx context.Context, opts installOptions, g *globalOptions) erro
 			return err
 		}
 	}
-	sources, err := (&sourceOptions{}).open(ctx, g)
+	here, err := (&sourceOptions{}).here(ctx, g)
 	if err != nil {
 		return err
 	}
-	p, err := opts.make(sources[0], "")
+	known, err := opts.loadMatrix()
+	if err != nil {
+		return err
+	}
+	p, err := opts.make(here, known, "")
 	if err != nil {
 		return err
 	}

@@ -1,25 +1,27 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/rdmactl/rdmactl/host"
 	"github.com/rdmactl/rdmactl/install"
 	"github.com/rdmactl/rdmactl/internal/fault"
 	"github.com/rdmactl/rdmactl/plan"
 	"github.com/rdmactl/rdmactl/profiles"
+	"github.com/rdmactl/rdmactl/profiles/matrix"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
 // wishOptions are the flags that say what the user wants; plan and install share them.
 type wishOptions struct {
+	etc     string // where profiles of one's own are, see streams
 	profile string
 	stack   string
 	version string
@@ -27,6 +29,8 @@ type wishOptions struct {
 	cards   []string
 	netdev  string
 	date    string
+	upgrade bool
+	matrix  []string
 }
 
 func (o *wishOptions) addFlags(f *pflag.FlagSet) {
@@ -35,6 +39,8 @@ func (o *wishOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.version, "version", "", "`VERSION` of the stack")
 	f.StringSliceVar(&o.cards, "card", nil, "state hardware that cannot be seen: `GENERATION`, such as connectx-5 (may be repeated)")
 	f.StringVar(&o.netdev, "netdev", "", "network interface under a Soft-RoCE device; default: the one of the default route")
+	f.BoolVar(&o.upgrade, "upgrade", false, "move to the newest release of the stack's branch although an older one serves")
+	f.StringArrayVar(&o.matrix, "matrix", nil, "add the matrix files at `PATH`, a file or a directory of *.yaml, to the built-in ones (may be repeated)")
 	f.StringVar(&o.date, "date", "", "answer for the day `YYYY-MM-DD` instead of today")
 }
 
@@ -42,7 +48,7 @@ func (o *wishOptions) addFlags(f *pflag.FlagSet) {
 func (o *wishOptions) request(told host.Told, kernel string) plan.Request {
 	req := plan.Request{
 		Profile: o.profile, Stack: o.stack, Version: o.version, Method: o.method, Cards: o.cards, Netdev: o.netdev,
-		Date: o.date, Kernel: kernel,
+		Date: o.date, Kernel: kernel, Upgrade: o.upgrade,
 	}
 	if told.Request == nil {
 		return req
@@ -64,26 +70,37 @@ func (o *wishOptions) request(told host.Told, kernel string) plan.Request {
 	return req
 }
 
-// make makes the plan of one host.
-func (o *wishOptions) make(s source, kernel string) (plan.Plan, error) {
-	told := s.reader.Told()
-	if req := told.Request; o.profile == "" && req != nil && isFileName(req.Profile) {
-		// Evidence may come from a stranger; it does not choose files of this machine to read.
-		return plan.Plan{}, fault.New(fault.Usage, "faulty-evidence", "give the file with --profile if you mean it",
-			"cannot plan for the profile that the evidence names: %q is a file, and evidence may only name a built-in profile", req.Profile)
-	}
-	req := o.request(told, kernel)
-	profile, err := loadProfile(req.Profile)
+// make makes the plan of one host by what known knows.
+func (o *wishOptions) make(s source, known *matrix.Index, kernel string) (plan.Plan, error) {
+	req, profile, err := o.wish(s, kernel)
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	return plan.Make(s.facts, profile, req)
+	return plan.Make(s.facts, profile, known, req)
+}
+
+// wish settles what is asked for one host.
+func (o *wishOptions) wish(s source, kernel string) (plan.Request, profiles.Profile, error) {
+	told := s.reader.Told()
+	if req := told.Request; o.profile == "" && req != nil && isFileName(req.Profile) {
+		// Evidence may come from a stranger; it does not choose files of this machine to read.
+		return plan.Request{}, profiles.Profile{}, fault.New(fault.Usage, "faulty-evidence", "give the file with --profile if you mean it",
+			"cannot plan for the profile that the evidence names: %q is a file, and evidence may only name a built-in profile", req.Profile)
+	}
+	req := o.request(told, kernel)
+	name := req.Profile
+	if name == "" {
+		name = defaultProfile
+	}
+	profile, err := openProfile(newLibrary(o.etc), name)
+	return req, profile.Profile, err
 }
 
 type planOptions struct {
 	sourceOptions
 	wishOptions
 	resolve  bool
+	compare  bool
 	out      string
 	detailed bool
 }
@@ -92,12 +109,13 @@ func (o *planOptions) addFlags(f *pflag.FlagSet) {
 	o.sourceOptions.addFlags(f)
 	o.wishOptions.addFlags(f)
 	f.BoolVar(&o.resolve, "resolve", false, "ask the package manager's solver for the exact packages (no root, changes nothing)")
+	f.BoolVar(&o.compare, "compare", false, "put the five stacks side by side for this host")
 	f.StringVar(&o.out, "out", "", "also write the plan as JSON to `FILE`, for install --plan")
 	f.BoolVar(&o.detailed, "detailed-exitcode", false, "exit 9 when there is something to install")
 }
 
 func newPlanCmd(g *globalOptions) *cobra.Command {
-	opts := &planOptions{}
+	opts := &planOptions{wishOptions: wishOptions{etc: g.etc}}
 	cmd := &cobra.Command{
 		Use:     "plan",
 		GroupID: "main",
@@ -124,44 +142,55 @@ func runPlan(ctx context.Context, opts planOptions, g *globalOptions) error {
 		return fault.New(fault.Usage, "usage", "run `rdmactl plan --resolve` on the host itself",
 			"cannot resolve packages: the host is not here")
 	}
-	sources, faulty := opts.open(ctx, g)
-	several := opts.several(sources)
-	if opts.out != "" && several {
-		return fault.New(fault.Usage, "usage", "give one host", "cannot write %s: the answer is about several hosts", opts.out)
+	known, err := opts.loadMatrix()
+	if err != nil {
+		return err
 	}
-	answers := make([]answer, 0, len(sources))
-	var planned plan.Plan
+	var planned *plan.Plan // the one host's, without the solver's answer, which each run asks for anew
 	var refused *fault.Error
 	var changes bool
-	for _, s := range sources {
-		p, err := opts.make(s, opts.kernel)
+	out := &printer{g: g}
+	err = opts.each(ctx, g, func(s source, several bool) error {
+		if opts.out != "" && several {
+			return fault.New(fault.Usage, "usage", "give one host", "cannot write %s: the answer is about several hosts", opts.out)
+		}
+		p, err := opts.make(s, known, opts.kernel)
 		if err != nil {
-			if several {
-				return fmt.Errorf("%s: %w", s.hostName(), err)
-			}
 			return err
 		}
-		planned = p // without the solver's answer, which each run asks for anew
+		planned = &p
+		if several {
+			planned = nil
+		} else {
+			refused = plan.Fault(p) // of several, every host got its answer
+		}
+		changes = changes || p.Verdict == plan.Install
+		if opts.compare {
+			c, err := opts.comparison(s, known)
+			if err != nil {
+				return err
+			}
+			return out.add(answer{host: s.hostName(), value: c, table: func(w io.Writer) error { return plan.RenderComparison(w, c, g.color()) }}, several)
+		}
+		shown := p
 		if opts.resolve && p.Verdict == plan.Install {
 			solution, left, err := install.Resolve(ctx, s.reader, p)
 			if err != nil {
 				return err
 			}
-			p.Solver = &solution
-			p.Warnings = append(p.Warnings, left...)
+			shown.Solver = &solution
+			shown.Warnings = append(slices.Clone(p.Warnings), left...)
 		}
-		refused = cmp.Or(refused, plan.Fault(p))
-		changes = changes || p.Verdict == plan.Install
-		answers = append(answers, answer{
-			host: s.hostName(), value: p,
-			table: func(w io.Writer) error { return plan.Render(w, p, g.color()) },
-		})
-	}
-	if err := g.print(answers, several); err != nil {
+		return out.add(answer{
+			host: s.hostName(), value: shown,
+			table: func(w io.Writer) error { return plan.Render(w, shown, g.color()) },
+		}, several)
+	})
+	if err != nil {
 		return err
 	}
 	noteUnfinished(opts.sourceOptions, g)
-	if opts.out != "" && len(answers) == 1 {
+	if opts.out != "" && planned != nil {
 		data, err := json.MarshalIndent(planned, "", "  ")
 		if err != nil {
 			return fmt.Errorf("cannot write %s: %w", opts.out, err)
@@ -171,14 +200,21 @@ func runPlan(ctx context.Context, opts planOptions, g *globalOptions) error {
 		}
 	}
 	switch {
-	case faulty != nil:
-		return faulty
-	case refused != nil && !several: // of several, every host got its answer
+	case refused != nil:
 		return exitError{refused.Kind}
 	case changes && opts.detailed:
 		return exitError{fault.Changes}
 	}
 	return nil
+}
+
+// comparison puts the stacks side by side for one host.
+func (o *planOptions) comparison(s source, known *matrix.Index) (plan.Comparison, error) {
+	req, profile, err := o.wish(s, o.kernel)
+	if err != nil {
+		return plan.Comparison{}, err
+	}
+	return plan.SideBySide(s.facts, profile, known, req)
 }
 
 // noteUnfinished says beside a plan for this host that a run is at work or was cut off: what the plan
@@ -195,20 +231,3 @@ func noteUnfinished(opts sourceOptions, g *globalOptions) {
 
 // defaultProfile is the profile that plan answers for when nothing is named.
 const defaultProfile = "lts"
-
-// loadProfile finds a profile by name, or reads it from a file when the name has a slash or ends in
-// .yaml.
-func loadProfile(name string) (profiles.Profile, error) {
-	if name == "" {
-		name = defaultProfile
-	}
-	if isFileName(name) {
-		data, err := readRegular(name, maxSmall)
-		if err != nil {
-			return profiles.Profile{}, fault.New(fault.Usage, "faulty-profile", "name a profile or a file that you may read",
-				"cannot read profile %s: %w", name, err)
-		}
-		return profiles.LoadFile(name, data)
-	}
-	return profiles.Load(name)
-}

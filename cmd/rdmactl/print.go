@@ -16,33 +16,47 @@ type answer struct {
 	table func(w io.Writer) error
 }
 
-// print writes the answers: one as a document, several as one compact JSON object a line with the
-// host first.
+// one writes one answer as a document.
+func (g *globalOptions) one(a answer) error { return (&printer{g: g}).add(a, false) }
+
+// print writes all answers.
 func (g *globalOptions) print(answers []answer, several bool) error {
-	for i, a := range answers {
-		switch g.format() {
-		case "json":
-			if err := printJSON(g.out, a, several); err != nil {
-				return err
-			}
-		case "yaml":
-			if several {
-				fmt.Fprintln(g.out, "---")
-			}
-			if err := printYAML(g.out, a, several); err != nil {
-				return err
-			}
-		default:
-			if several {
-				if i > 0 {
-					fmt.Fprintln(g.out)
-				}
-				fmt.Fprintf(g.out, "== %s\n", a.host)
-			}
-			if err := a.table(g.out); err != nil {
-				return fmt.Errorf("cannot print: %w", err)
-			}
+	p := &printer{g: g}
+	for _, a := range answers {
+		if err := p.add(a, several); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// printer writes answers as they come: one as a document, several as one compact JSON object a line with
+// the host first.
+type printer struct {
+	g *globalOptions
+	n int
+}
+
+func (p *printer) add(a answer, several bool) error {
+	g := p.g
+	p.n++
+	switch g.format() {
+	case "json":
+		return printJSON(g.out, a, several)
+	case "yaml":
+		if several {
+			fmt.Fprintln(g.out, "---")
+		}
+		return printYAML(g.out, a, several)
+	}
+	if several {
+		if p.n > 1 {
+			fmt.Fprintln(g.out)
+		}
+		fmt.Fprintf(g.out, "== %s\n", a.host)
+	}
+	if err := a.table(g.out); err != nil {
+		return fmt.Errorf("cannot print: %w", err)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"rdmactl": main})
+	testscript.Main(m, map[string]func(){"rdmactl": func() { os.Exit(start(os.Getenv("RDMACTL_TEST_ETC"))) }})
 }
 
 // TestScripts runs the whole binary: each script in testdata/script is one story.

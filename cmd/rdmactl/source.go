@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -39,40 +40,35 @@ type source struct {
 // hostName is how the host is called in answers about several.
 func (s source) hostName() string { return s.facts.Host.Or(s.name) }
 
-// several says whether the answer is about a list of hosts.
-func (s *sourceOptions) several(sources []source) bool { return len(sources) > 1 }
-
-// open reads the facts of every host asked for. Files that cannot be read are returned as one usage
-// fault beside the hosts that could be.
-func (s *sourceOptions) open(ctx context.Context, g *globalOptions) ([]source, error) {
+// each reads the facts of every host asked for, one after another, and calls answer with each. several
+// says whether there is more than one: the first host is kept back until that is known. Files that cannot
+// be read, and hosts that answer fails for among several, are one usage fault at the end, beside the
+// answers about the others.
+func (s *sourceOptions) each(ctx context.Context, g *globalOptions, answer func(src source, several bool) error) error {
 	if len(s.evidence) > 0 && s.root != "" {
-		return nil, fault.New(fault.Usage, "usage", "give one of them", "cannot read two hosts at once: --evidence and --root were both given")
-	}
-	if s.root != "" {
-		r, err := host.NewRooted(s.root)
-		if err != nil {
-			return nil, fault.New(fault.Usage, "usage", "name the directory of an unpacked image", "cannot read the image %s: %w", s.root, err)
-		}
-		return []source{s.detect(ctx, "", g.verbosely(r))}, nil
+		return fault.New(fault.Usage, "usage", "give one of them", "cannot read two hosts at once: --evidence and --root were both given")
 	}
 	if len(s.evidence) == 0 {
-		return []source{s.detect(ctx, "", g.verbosely(host.NewLive()))}, nil
+		src, err := s.here(ctx, g)
+		if err != nil {
+			return err
+		}
+		return answer(src, false)
 	}
-	var out []source
-	var faulty []string
+	list := hostList{answer: answer}
 	for _, path := range s.evidence {
 		files, err := evidenceFiles(path)
 		if err != nil {
-			faulty = append(faulty, err.Error())
+			list.faulty = append(list.faulty, err.Error())
 			continue
 		}
 		for _, file := range files {
 			docs, err := readEvidence(ctx, file, g.in)
 			if ctx.Err() != nil {
-				return nil, err
+				return err
 			}
 			if err != nil {
-				faulty = append(faulty, err.Error())
+				list.faulty = append(list.faulty, err.Error())
 			}
 			for i, doc := range docs {
 				name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
@@ -82,18 +78,73 @@ func (s *sourceOptions) open(ctx context.Context, g *globalOptions) ([]source, e
 				if len(docs) > 1 {
 					name = fmt.Sprintf("%s#%d", name, i+1)
 				}
-				out = append(out, s.detect(ctx, name, g.verbosely(host.NewReplay(doc))))
+				if err := list.add(s.detect(ctx, name, g.verbosely(host.NewReplay(doc)))); err != nil {
+					return err
+				}
 			}
 		}
 	}
-	if len(faulty) > 0 {
-		return out, fault.New(fault.Usage, "faulty-evidence", "the format of evidence is in docs/evidence.md",
-			"%s", strings.Join(faulty, "\n"))
+	return list.end(s.evidence)
+}
+
+// here is the one host that is not read from evidence: this one, or an image.
+func (s *sourceOptions) here(ctx context.Context, g *globalOptions) (source, error) {
+	if s.root == "" {
+		return s.detect(ctx, "", g.verbosely(host.NewLive())), nil
 	}
-	if len(out) == 0 {
-		return nil, fault.New(fault.Usage, "faulty-evidence", "a directory is read for its *.yaml files", "cannot read evidence: no host in %s", strings.Join(s.evidence, ", "))
+	r, err := host.NewRooted(s.root)
+	if err != nil {
+		return source{}, fault.New(fault.Usage, "usage", "name the directory of an unpacked image", "cannot read the image %s: %w", s.root, err)
 	}
-	return out, nil
+	return s.detect(ctx, "", g.verbosely(r)), nil
+}
+
+// hostList hands hosts on as they come.
+type hostList struct {
+	answer  func(src source, several bool) error
+	first   *source // kept back until a second one comes
+	several bool
+	faulty  []string
+}
+
+func (l *hostList) add(src source) error {
+	if l.first == nil && !l.several {
+		l.first = &src
+		return nil
+	}
+	if !l.several {
+		l.several = true
+		if err := l.call(*l.first); err != nil {
+			return err
+		}
+		l.first = nil
+	}
+	return l.call(src)
+}
+
+// call answers for one of several: a faulty host is noted, and does not keep the others from theirs.
+func (l *hostList) call(src source) error {
+	err := l.answer(src, true)
+	if f := (*fault.Error)(nil); errors.As(err, &f) && f.Kind == fault.Usage && f.Code != "usage" {
+		l.faulty = append(l.faulty, src.hostName()+": "+f.Msg)
+		return nil
+	}
+	return err
+}
+
+func (l *hostList) end(asked []string) error {
+	if l.first != nil {
+		if err := l.answer(*l.first, false); err != nil {
+			return err
+		}
+	}
+	if len(l.faulty) > 0 {
+		return fault.New(fault.Usage, "faulty-evidence", "the format of evidence is in docs/evidence.md", "%s", strings.Join(l.faulty, "\n"))
+	}
+	if l.first == nil && !l.several {
+		return fault.New(fault.Usage, "faulty-evidence", "a directory is read for its *.yaml files", "cannot read evidence: no host in %s", strings.Join(asked, ", "))
+	}
+	return nil
 }
 
 func (s *sourceOptions) detect(ctx context.Context, name string, r host.Reader) source {

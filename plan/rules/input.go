@@ -3,6 +3,7 @@ package rules
 import (
 	"github.com/rdmactl/rdmactl/facts"
 	"github.com/rdmactl/rdmactl/profiles"
+	"github.com/rdmactl/rdmactl/profiles/matrix"
 )
 
 // Asked is the part of a request that rules need.
@@ -11,11 +12,17 @@ type Asked struct {
 	Cards  []string
 	Kernel string
 	Netdev string
+	Matrix *matrix.Index
+	// Day is YYYY-MM-DD.
+	Day, Method, Version string
 }
 
 // NewInput works out what the profile comes down to on this host.
 func NewInput(f facts.Facts, p profiles.Profile, asked Asked) Input {
-	in := Input{Facts: f, Profile: p, Named: asked.Named, Cards: asked.Cards, Kernel: asked.Kernel}
+	in := Input{
+		Facts: f, Profile: p, Named: asked.Named, Cards: asked.Cards, Kernel: asked.Kernel,
+		Matrix: asked.Matrix, Day: asked.Day, Method: asked.Method, Version: asked.Version,
+	}
 	in.Packages = wantedPackages(f, p)
 	in.Modules = wantedModules(in)
 	in.Netdev = chooseNetdev(in, asked.Netdev)

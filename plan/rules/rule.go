@@ -9,6 +9,7 @@ import (
 
 	"github.com/rdmactl/rdmactl/facts"
 	"github.com/rdmactl/rdmactl/profiles"
+	"github.com/rdmactl/rdmactl/profiles/matrix"
 )
 
 // Code is an entry of the registry in facts.
@@ -65,6 +66,12 @@ type Input struct {
 	Modules  []Module
 	// Netdev is the interface under the Soft-RoCE device of the profile.
 	Netdev Netdev
+	// Matrix is what is documented of stacks; without it there are no candidates.
+	Matrix *matrix.Index
+	// Day is the day of the plan, YYYY-MM-DD; empty when nothing tells it.
+	Day string
+	// Method and Version are asked for; empty when they are not.
+	Method, Version string
 }
 
 // All returns the rules in the order in which their findings are shown.
@@ -72,7 +79,7 @@ func All() []Rule {
 	return []Rule{
 		notLinux(), container(), distribution(), release(), cards(), hardware(),
 		foreignStack(), brokenPackages(), heldPackages(),
-		kernelFiles(), kernelAge(), missingModules(), blacklistedModules(),
+		kernelFiles(), kernelAge(), missingModules(), blacklistedModules(), droppedDevices(),
 		systemd(), softNetdev(), softConflict(),
 	}
 }

@@ -1,0 +1,158 @@
+package holdings
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"path"
+	"strings"
+)
+
+// archive collects from a packed bundle or package the files that matter, without unpacking it.
+type archive struct {
+	memTree
+	kept int64
+	// links with an absolute target are usual in a package's payload outside of its repository; they
+	// are refused only where they would be followed.
+	payload bool
+}
+
+func newArchive(payload bool) *archive {
+	return &archive{memTree: memTree{map[string]memFile{}}, payload: payload}
+}
+
+// keep says how much of a file matters: all of it, or of an rpm the headers.
+func keep(name string) (whole, headers bool) {
+	base, dir := path.Base(name), path.Base(path.Dir(name))
+	switch {
+	case strings.HasSuffix(base, ".rpm"):
+		return false, true
+	case dir == "repodata", base == "InRelease", base == "Release", base == "Release.gpg", strings.TrimSuffix(base, compression(base)) == "Packages":
+		return true, false
+	case base == "distro", base == ".mlnx", base == "mlnx", base == ".arch", base == "arch", strings.TrimPrefix(base, ".") == "supported_kernels":
+		return true, false
+	case strings.Contains(base, "GPG-KEY"), base == "doca_keyring.gpg":
+		return true, false
+	}
+	return false, false
+}
+
+func (a *archive) add(ctx context.Context, name string, size int64, r io.Reader) error {
+	name, err := checkPath(name)
+	if err != nil {
+		return err
+	}
+	if _, twice := a.files[name]; twice {
+		return refuse(hintHostile, "it has the file %s twice", name)
+	}
+	f := memFile{size: size}
+	switch whole, headers := keep(name); {
+	case whole && size > maxPacked:
+		return refuse(hintHostile, "%s has %d MiB, more than the %d that an index may have", name, size>>20, maxPacked>>20)
+	case whole:
+		f.data, err = io.ReadAll(limit(ctx, r, maxPacked, name))
+	case headers:
+		if f.data, _, err = readRPMHeaders(r); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+			// A broken package is refused when the index names it, with its name.
+			f.data, err = nil, nil
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if a.kept += int64(len(f.data)); a.kept > maxKept {
+		return refuse(hintHostile, "its indexes and headers have more than %d MiB", maxKept>>20)
+	}
+	a.files[name] = f
+	return nil
+}
+
+// link takes a symbolic link, or a hard link when hard is set.
+func (a *archive) link(name, target string, hard bool) error {
+	name, err := checkPath(name)
+	if err != nil {
+		return err
+	}
+	if _, twice := a.files[name]; twice {
+		return refuse(hintHostile, "it has the file %s twice", name)
+	}
+	if strings.HasPrefix(target, "/") && a.payload && !inRepository(name) {
+		return nil
+	}
+	if strings.HasPrefix(target, "/") {
+		return refuse(hintHostile, "%s is a link to %q, out of the source", name, clip(target))
+	}
+	joined := target
+	if !hard {
+		joined = path.Join(path.Dir(name), target)
+	}
+	joined = path.Clean(joined)
+	if joined == ".." || strings.HasPrefix(joined, "../") || strings.ContainsRune(target, 0) {
+		return refuse(hintHostile, "%s is a link to %q, out of the source", name, clip(target))
+	}
+	a.files[name] = memFile{target: joined}
+	return nil
+}
+
+func inRepository(name string) bool {
+	return strings.HasPrefix(name, "usr/share/doca-host-")
+}
+
+func (a *archive) addTar(ctx context.Context) func(*tar.Header, io.Reader) error {
+	return func(h *tar.Header, r io.Reader) error {
+		switch h.Typeflag {
+		case tar.TypeReg:
+			return a.add(ctx, h.Name, h.Size, r)
+		case tar.TypeSymlink, tar.TypeLink:
+			return a.link(h.Name, h.Linkname, h.Typeflag == tar.TypeLink)
+		case tar.TypeDir:
+			_, err := checkPath(strings.TrimSuffix(h.Name, "/"))
+			return err
+		case tar.TypeXGlobalHeader:
+			return nil
+		}
+		return refuse(hintHostile, "%q is neither a file nor a folder nor a link", clip(h.Name))
+	}
+}
+
+func (a *archive) addCPIO(ctx context.Context) func(cpioHeader, io.Reader) error {
+	return func(h cpioHeader, r io.Reader) error {
+		switch h.mode & 0o170000 {
+		case 0o100000:
+			return a.add(ctx, h.name, h.size, r)
+		case 0o120000:
+			target, err := io.ReadAll(limit(ctx, r, maxPath, h.name))
+			if err != nil {
+				return err
+			}
+			return a.link(h.name, string(bytes.TrimSuffix(target, []byte{0})), false)
+		case 0o040000:
+			_, err := checkPath(h.name)
+			return err
+		}
+		return refuse(hintHostile, "%q is neither a file nor a folder nor a link", clip(h.name))
+	}
+}
+
+// bundleTree is the folder of a packed bundle: it has one at the top, named like the file.
+func (a *archive) bundleTree() (tree, string) {
+	for name := range a.files {
+		if path.Base(name) == "distro" && strings.Count(name, "/") <= 1 {
+			return sub(a.memTree, path.Dir(name)), path.Dir(name)
+		}
+	}
+	return a.memTree, "."
+}
+
+// repositories are the folders usr/share/doca-host-*/repo of a local repo package.
+func (a *archive) repository() (tree, string, bool) {
+	for name := range a.files {
+		parts := strings.Split(name, "/")
+		if len(parts) > 4 && inRepository(name) && parts[3] == "repo" {
+			return sub(a.memTree, strings.Join(parts[:4], "/")), parts[2], true
+		}
+	}
+	return nil, "", false
+}

@@ -1,0 +1,58 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rdmactl/rdmactl/facts"
+	"github.com/rdmactl/rdmactl/plan/rules"
+)
+
+// buildNeeds are the packages of the profile that a build from source takes and the host lacks.
+func buildNeeds(in rules.Input, c *rules.Candidate) []PackageChange {
+	installed, told := rules.InstalledPackages(in.Facts)
+	have := func(name string) bool {
+		return told && slices.ContainsFunc(installed, func(p facts.Package) bool { return p.Name == name })
+	}
+	var out []PackageChange
+	if b := in.Profile.Build; b != nil && c.Release.Stack == "rdma-core" {
+		for _, p := range b.Packages[in.Facts.Distro.Family.Or("")] {
+			if !have(p.Name) {
+				out = append(out, PackageChange{Name: p.Name, Action: "install", Why: p.Why, Optional: p.Optional})
+			}
+		}
+		return out
+	}
+	if c.Layout != nil {
+		for _, name := range c.Layout.Needs {
+			if !have(name) {
+				out = append(out, PackageChange{Name: name, Action: "install", Why: "the build needs it"})
+			}
+		}
+	}
+	return out
+}
+
+// buildOptions are the CMake options of the profile, sorted.
+func buildOptions(in rules.Input) []string {
+	b := in.Profile.Build
+	if b == nil {
+		return nil
+	}
+	var out []string
+	for name, value := range b.CMake {
+		out = append(out, "-D"+name+"="+strings.ReplaceAll(value, "{prefix}", b.Prefix))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// vendorSet is the package set that the profile wants of a vendor stack and this release has.
+func vendorSet(in rules.Input, c *rules.Candidate) string {
+	for _, set := range in.Profile.Vendor.Sets[c.Release.Stack] {
+		if slices.Contains(c.Release.Profiles, set) || (c.Layout != nil && slices.Contains(c.Layout.Meta, set)) {
+			return set
+		}
+	}
+	return ""
+}

@@ -1,0 +1,302 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rdmactl/rdmactl/internal/version"
+	"github.com/rdmactl/rdmactl/plan/rules"
+)
+
+// Codes of the choice among the releases of a stack.
+const (
+	ReleaseChosen      rules.Code = "release-chosen"
+	ReleaseInPlace     rules.Code = "release-in-place"
+	NewerRelease       rules.Code = "newer-release"
+	VersionUnknown     rules.Code = "version-not-known"
+	NothingDocumented  rules.Code = "nothing-documented"
+	NotLongTerm        rules.Code = "not-long-term"
+	NeverChosenRelease rules.Code = "never-chosen"
+)
+
+// offer is the best that one stack has for this host, and why.
+type offer struct {
+	// best is nil when no release can be taken.
+	best *rules.Candidate
+	// reasons say why best was taken, or why none was.
+	reasons []Reason
+	// notes are worth a warning when the offer is chosen.
+	notes []Reason
+	// excluded says that every release is excluded by a rule, not merely undocumented.
+	excluded bool
+}
+
+// pick chooses among the releases of one stack, newest first. Unknown combinations are taken only when
+// the user named the stack; a release that the user named exactly is the only one looked at.
+func pick(in rules.Input, all []rules.Candidate, req Request) offer {
+	list := all
+	asked := req.Version != "" && req.Version != "latest"
+	if asked {
+		list = ofVersion(all, req.Version)
+		if len(list) == 0 {
+			o := offer{excluded: true, reasons: common(all)}
+			o.reasons = append(o.reasons, Reason{
+				Code: string(VersionUnknown), Source: "the compatibility matrix",
+				Text: fmt.Sprintf("no release %s of %s is known%s", req.Version, all[0].Release.Stack, nearest(all, req.Version)),
+			})
+			return o
+		}
+	}
+	exact := asked && len(list) == 1
+	named := req.Stack != "" || exact
+	preferLTS := in.Profile.Branches == "lts" && !asked && req.Version != "latest"
+	onlyLTS := preferLTS && !named
+
+	var open, barred []rules.Candidate
+	for _, c := range list {
+		if barrier(c, onlyLTS) != "" && !exact {
+			barred = append(barred, c)
+			continue
+		}
+		open = append(open, c)
+	}
+	if len(open) == 0 {
+		return none(list, barred, onlyLTS)
+	}
+	groups := byBranch(open, in.Day, preferLTS)
+	takers := []func(*rules.Candidate) bool{func(c *rules.Candidate) bool { return documented(c.Status) }}
+	if named {
+		takers = append(takers, seen, func(*rules.Candidate) bool { return true })
+	}
+	for _, take := range takers {
+		for _, group := range groups {
+			for i := range group {
+				if c := &group[i]; len(c.Refusals) == 0 && take(c) {
+					return taken(c, group[:i])
+				}
+			}
+		}
+	}
+	return none(open, barred, onlyLTS)
+}
+
+// common are the refusals that every release has: they are of the host, not of a version.
+func common(all []rules.Candidate) []Reason {
+	var out []Reason
+	for _, f := range all[0].Refusals {
+		everywhere := true
+		for _, c := range all[1:] {
+			everywhere = everywhere && slices.ContainsFunc(c.Refusals, func(o rules.Finding) bool { return o.Code == f.Code })
+		}
+		if everywhere {
+			out = append(out, reason(f))
+		}
+	}
+	return out
+}
+
+// seen says that something tells of the release on such a system, although not of support.
+func seen(c *rules.Candidate) bool {
+	return !slices.ContainsFunc(c.Reasons, func(f rules.Finding) bool { return f.Code == rules.NoRow })
+}
+
+func documented(s rules.Status) bool {
+	return s == rules.Supported || s == rules.Community || s == rules.Present
+}
+
+// barrier says why a release is never chosen by itself, empty when it may be.
+func barrier(c rules.Candidate, longTerm bool) string {
+	switch {
+	case c.Release.Withdrawn != "":
+		return c.Release.Withdrawn
+	case c.Branch != nil && c.Branch.NeverChosen != "":
+		return c.Branch.NeverChosen
+	case longTerm && (c.Branch == nil || !c.Branch.LTS || c.Release.LTS == "no"):
+		return "not of a long-term branch"
+	}
+	return ""
+}
+
+// byBranch keeps the order of the releases, newest first. When long-term branches are preferred, those
+// that live come first, then other branches, then those past their end.
+func byBranch(list []rules.Candidate, day string, preferLTS bool) [][]rules.Candidate {
+	var living, others, ended [][]rules.Candidate
+	for len(list) > 0 {
+		n := 1
+		for n < len(list) && list[n].Release.Branch == list[0].Release.Branch {
+			n++
+		}
+		group := list[:n]
+		list = list[n:]
+		switch branch := group[0].Branch; {
+		case !preferLTS:
+			living = append(living, group)
+		case past(group[0], day):
+			ended = append(ended, group)
+		case branch != nil && branch.LTS:
+			living = append(living, group)
+		default:
+			others = append(others, group)
+		}
+	}
+	return slices.Concat(living, others, ended)
+}
+
+// past says whether a release's branch is past its end on a day; an unknown end is no end.
+func past(c rules.Candidate, day string) bool {
+	end, _ := supportEnd(c)
+	return end != "" && day != "" && day > endOfMonth(end)
+}
+
+// supportEnd is the end of a branch's support and what it rests on: "stated" or "computed".
+func supportEnd(c rules.Candidate) (end, basis string) {
+	switch {
+	case c.Branch == nil:
+		return "", ""
+	case c.Branch.EndStated != "":
+		return c.Branch.EndStated, "stated"
+	case c.Branch.EndComputed != "":
+		return c.Branch.EndComputed, "computed"
+	}
+	return "", ""
+}
+
+// endOfMonth makes a month comparable with days: "2026-10" ends after each of its days.
+func endOfMonth(date string) string {
+	if len(date) == len("2006-01") {
+		return date + "-31"
+	}
+	return date
+}
+
+// taken is the offer of a release; newer are those of its branch that were passed over.
+func taken(c *rules.Candidate, newer []rules.Candidate) offer {
+	o := offer{best: c}
+	for _, f := range c.Reasons {
+		o.reasons = append(o.reasons, reason(f))
+	}
+	text := c.Release.Version + " is the newest release of " + c.Release.Stack + " " + c.Release.Branch + " that fits this host"
+	if c.Branch != nil && c.Branch.LTS {
+		text += ", a long-term branch"
+		if c.Branch.Start != "" {
+			text += " since " + c.Branch.Start
+		}
+		switch end, basis := supportEnd(*c); basis {
+		case "stated":
+			text += ", supported until " + end + " as the vendor states"
+		case "computed":
+			text += ", supported until about " + end + " (computed from its start; no page states a date)"
+		}
+	}
+	o.reasons = append(o.reasons, Reason{Code: string(ReleaseChosen), Text: text, Source: sourceOf(c)})
+	if len(newer) > 0 {
+		first := newer[0]
+		why := "nothing documents it for this host"
+		if len(first.Refusals) > 0 {
+			why = first.Refusals[0].Text
+		}
+		o.notes = append(o.notes, Reason{
+			Code: string(NewerRelease), Source: sourceOf(&first),
+			Text: fmt.Sprintf("%s %s is newer and was not taken: %s", first.Release.Stack, first.Release.Version, why),
+		})
+	}
+	return o
+}
+
+// none says why no release of a stack can be taken: each kind of reason once, in the words of the newest
+// release that has it.
+func none(open, barred []rules.Candidate, longTerm bool) offer {
+	o := offer{excluded: len(open) > 0}
+	refusals := map[rules.Code]int{}
+	unknown := 0
+	var first *rules.Candidate
+	for i := range open {
+		c := &open[i]
+		if len(c.Refusals) == 0 {
+			o.excluded = false
+			unknown++
+			if first == nil {
+				first = c
+			}
+			continue
+		}
+		seen := map[rules.Code]bool{}
+		for _, f := range c.Refusals {
+			if seen[f.Code] {
+				continue
+			}
+			seen[f.Code] = true
+			if refusals[f.Code]++; refusals[f.Code] == 1 {
+				o.reasons = append(o.reasons, reason(f))
+			}
+		}
+	}
+	for i, r := range o.reasons {
+		if n := refusals[rules.Code(r.Code)]; n > 1 {
+			o.reasons[i].Text += fmt.Sprintf(" (so for %d of %d releases)", n, len(open))
+		}
+	}
+	if first != nil {
+		text := fmt.Sprintf("nothing documents %s for this host", plural(unknown, "release"))
+		if unknown == 1 {
+			text = "nothing documents " + first.Release.Version + " for this host"
+		}
+		text += "; name the stack (--stack " + first.Release.Stack + ") to plan it all the same"
+		o.reasons = append([]Reason{{Code: string(NothingDocumented), Text: text, Source: "the compatibility matrix"}}, o.reasons...)
+		for _, f := range first.Reasons {
+			o.reasons = append(o.reasons, reason(f))
+		}
+	}
+	switch {
+	case len(open) == 0 && len(barred) > 0 && longTerm:
+		o.reasons = append(o.reasons, Reason{Code: string(NotLongTerm), Text: "it has no long-term branch", Source: "the compatibility matrix"})
+	case len(open) == 0 && len(barred) > 0:
+		o.reasons = append(o.reasons, Reason{Code: string(NeverChosenRelease), Text: barred[0].Release.Version + ": " + barrier(barred[0], longTerm), Source: sourceOf(&barred[0])})
+	}
+	return o
+}
+
+// ofVersion are the releases that a text names: one exactly, or all of a branch ("5.4", "24.10").
+func ofVersion(all []rules.Candidate, text string) []rules.Candidate {
+	wanted := dotted(text)
+	var exact, inside []rules.Candidate
+	for _, c := range all {
+		switch have := dotted(c.Release.Version); {
+		case have == wanted:
+			exact = append(exact, c)
+		case strings.HasPrefix(have, wanted+"."):
+			inside = append(inside, c)
+		}
+	}
+	if len(exact) > 0 {
+		return exact[:1]
+	}
+	return inside
+}
+
+func dotted(text string) string { return strings.ReplaceAll(strings.ToLower(text), "-", ".") }
+
+// nearest names the branches that are known, when a version is not.
+func nearest(all []rules.Candidate, text string) string {
+	if _, err := version.ParseStack(text); err != nil || len(all) == 0 {
+		return ""
+	}
+	var branches []string
+	for _, c := range all {
+		if !slices.Contains(branches, c.Release.Branch) {
+			branches = append(branches, c.Release.Branch)
+		}
+	}
+	if len(branches) > 8 {
+		branches = append(branches[:8], "...")
+	}
+	return "; known are " + strings.Join(branches, ", ")
+}
+
+func sourceOf(c *rules.Candidate) string {
+	if len(c.Release.Source) > 0 {
+		return c.Release.Source[0]
+	}
+	return "the compatibility matrix"
+}

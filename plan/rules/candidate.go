@@ -1,0 +1,133 @@
+package rules
+
+import (
+	"slices"
+
+	"github.com/rdmactl/rdmactl/profiles/matrix"
+)
+
+// Status is how well a combination is founded: five values, the strongest first.
+type Status string
+
+// The values of Status.
+const (
+	// Supported is a row of the vendor's own table for this system, or named so by release notes.
+	Supported Status = "supported"
+	// Community is a row that the vendor's table marks as community support.
+	Community Status = "community"
+	// Present is a repository or bundle at hand that holds packages for exactly this distribution,
+	// architecture and kernel. Nothing but a Holding of the matrix gives it.
+	Present Status = "present"
+	// Unknown is no evidence either way. The name of a bundle, another product's matrix, others' tests
+	// and images of the driver container are evidence that something was made, not of support: they
+	// leave a combination unknown and say so in its reasons.
+	Unknown Status = "unknown"
+	// Unsupported is a table without the system that is known to be whole, or a rule that excludes it.
+	Unsupported Status = "unsupported"
+)
+
+// Ways of installing a release.
+const (
+	ByRepository   = "repository"
+	ByLocalRepo    = "local-repo"
+	ByBundle       = "bundle"
+	BySource       = "source"
+	ByVendorScript = "vendor-script"
+	InContainer    = "container"
+)
+
+// Where the kernel modules come from.
+const (
+	ModulesPrebuilt = "prebuilt"
+	ModulesDKMS     = "dkms"
+	ModulesBuilt    = "built" // by mlnx_add_kernel_support.sh, doca-kernel-support, install.pl or the container
+	ModulesInbox    = "inbox" // rdma-core from source runs on the distribution's modules
+)
+
+// Candidate is one release of a stack, judged for a host.
+type Candidate struct {
+	Release *matrix.Release
+	Branch  *matrix.Branch // nil when the matrix has none of its name
+	Layout  *matrix.Layout // nil when the matrix tells no packaging for the family
+	// Holding is the repository or bundle at hand that holds the release for this system, nil for none.
+	Holding *matrix.Holding
+	Status  Status
+	// Evidence is the strongest kind of row that names the system, RHEL's for a rebuild; empty for none.
+	// Among unknown releases one that was seen for the system at all is the better guess.
+	Evidence matrix.Evidence
+	Method  string // repository, local-repo, bundle, source, vendor-script, container
+	Modules string // prebuilt, dkms, built, inbox
+	// Label is the vendor's name of the system: rhel9.4, rhel9, ubuntu22.04. A rebuild has the label of
+	// RHEL of the same minor release, never of another.
+	Label string
+	// Refusals exclude the release; with any of them Status is Unsupported. Reasons say why Status is
+	// what it is. Warnings are what must be known when the release is taken.
+	Refusals, Reasons, Warnings []Finding
+}
+
+// VendorRule judges a release of a stack that is not the distribution's own. It adds to a candidate's
+// refusals, reasons and warnings; one that refuses ends the judgement of the release.
+type VendorRule struct {
+	Name   string
+	Source string // of the knowledge, not of the fact
+	// Beside says that the rule is heard although the one before it refused: both reasons are wanted.
+	Beside bool
+	Judge  func(*vendorHost, *Candidate)
+}
+
+// VendorRules are the rules in the order in which they judge: first what excludes whole lines of
+// releases and costs least, last what is said of those that are left.
+func VendorRules() []VendorRule {
+	return []VendorRule{
+		ofedNeverReleased(), architecture(), builtInDrivers(), loadableModules(), otherCardsOnly(), droppedByKernel(),
+		cardServed(), systemRow(), rdmaCoreHost(), kernelOutside(), knownBuilds(), containerKernel(), installMethod(),
+		kernelHeaders(), buildTools(), secureBoot(), otherCards(), virtualFunctions(),
+		upgradePath(), privateABI(), endOfSupport(),
+	}
+}
+
+// Candidates judges every release of a stack (doca-ofed, mlnx-ofed, rdma-core, ofed), newest first.
+// Without a matrix there are none.
+func Candidates(in Input, stack string) []Candidate {
+	if in.Matrix == nil {
+		return nil
+	}
+	releases := in.Matrix.Releases(stack)
+	if len(releases) == 0 {
+		return nil
+	}
+	host := newVendorHost(in, stack)
+	list := VendorRules()
+	out := make([]Candidate, len(releases))
+	for i, release := range releases {
+		c := &out[i]
+		c.Release, c.Status = release, Unknown
+		c.Branch = host.branch(release)
+		host.doubts = host.doubts[:0]
+		for _, rule := range list {
+			if len(c.Refusals) > 0 && !rule.Beside {
+				break
+			}
+			rule.Judge(host, c)
+		}
+		if len(c.Refusals) > 0 {
+			c.Status, c.Reasons, c.Warnings = Unsupported, nil, nil
+		}
+	}
+	return out
+}
+
+// lower takes a status down to at most what the finding allows, with the reason.
+func (c *Candidate) lower(to Status, why Finding) {
+	order := []Status{Supported, Community, Present, Unknown, Unsupported}
+	if slices.Index(order, c.Status) < slices.Index(order, to) {
+		c.Status = to
+	}
+	c.Reasons = append(c.Reasons, why)
+}
+
+func (c *Candidate) refuse(all ...Finding) { c.Refusals = append(c.Refusals, all...) }
+func (c *Candidate) warn(all ...Finding)   { c.Warnings = append(c.Warnings, all...) }
+func (c *Candidate) because(all ...Finding) {
+	c.Reasons = append(c.Reasons, all...)
+}

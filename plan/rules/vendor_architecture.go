@@ -1,0 +1,21 @@
+package rules
+
+import (
+	"slices"
+)
+
+// Arch32Bit is a 32-bit system.
+const Arch32Bit Code = "arch-32-bit"
+
+// architecture: 32-bit platforms are excluded by the vendor's general rules. That a release has no row
+// for another architecture is judged with its rows.
+func architecture() VendorRule {
+	return VendorRule{Name: "architecture", Source: "general rules of MLNX_OFED: 32-bit platforms are not supported", Judge: func(h *vendorHost, c *Candidate) {
+		if !h.vendor() || !slices.Contains([]string{"i386", "i486", "i586", "i686", "armv6l", "armv7l", "armv8l", "ppc", "mips", "s390"}, h.arch) {
+			return
+		}
+		c.refuse(h.once("architecture", func() []Finding {
+			return refuse(Arch32Bit, h.archSource, "%s is a 32-bit platform, which no release supports", h.arch)
+		})...)
+	}}
+}

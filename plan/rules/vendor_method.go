@@ -1,0 +1,160 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rdmactl/rdmactl/profiles/matrix"
+)
+
+// Codes of methods and modules.
+const (
+	MethodNotOffered  Code = "method-not-offered"
+	WeakUpdatesDecide Code = "weak-updates-decide"
+	MixedOrigins      Code = "mixed-origins"
+)
+
+// installMethod chooses how a release is installed and where its modules come from.
+//
+// rpm: prebuilt module packages, linked through weak-updates for errata of the same line; the kernel's
+// name must match the installer's pattern. Another kernel, and a rebuild of RHEL that the vendor does not
+// name, needs modules built for it: mlnx_add_kernel_support.sh works on a bundle, doca-kernel-support on a
+// repository. deb: DKMS, which the installer turns off when the kernel's headers are not a package. DOCA
+// from 3.2 on: DKMS everywhere.
+func installMethod() VendorRule {
+	return VendorRule{Name: "install-method", Source: "mlnxofedinstall and common.pl of MLNX_OFED 5.9; DOCA-Host installation and DKMS management guides", Judge: func(h *vendorHost, c *Candidate) {
+		switch h.stack {
+		case "rdma-core":
+			c.Method, c.Modules = BySource, ModulesInbox
+			h.asked(c, BySource, "source-package")
+			return
+		case "ofed":
+			c.Method, c.Modules = ByVendorScript, ModulesBuilt
+			h.asked(c, ByVendorScript)
+			return
+		}
+		if !h.asked(c, ByRepository, ByLocalRepo, ByBundle, InContainer, "packages") {
+			return
+		}
+		if h.mixedOrigins(c) {
+			return
+		}
+		if c.Modules == "" {
+			c.Modules = h.modules(c)
+		}
+		switch {
+		case h.in.Method != "" && h.in.Method != "packages":
+			c.Method = h.in.Method
+		case c.Holding != nil:
+			c.Method = heldBy(c.Holding.Origin)
+		case h.stack == "mlnx-ofed" && c.Modules == ModulesBuilt:
+			c.Method = ByBundle
+		case c.Layout != nil && c.Layout.Repository == "" && c.Layout.Bundle != "":
+			c.Method = ByBundle
+		default:
+			c.Method = ByRepository
+		}
+		if h.stack == "doca-ofed" && c.Method == ByBundle {
+			c.Method = ByLocalRepo // DOCA's bundle is a package that lays down a repository
+		}
+	}}
+}
+
+// asked refuses a method that the stack does not have.
+func (h *vendorHost) asked(c *Candidate, offered ...string) bool {
+	if h.in.Method == "" || slices.Contains(offered, h.in.Method) {
+		return true
+	}
+	c.refuse(h.once("asked", func() []Finding {
+		return refuse(MethodNotOffered, "the request", "%s is not installed by the method %s; there are %s", h.stack, printable(h.in.Method), list(offered))
+	})...)
+	return false
+}
+
+// heldBy is the method that a holding's origin allows.
+func heldBy(origin string) string {
+	switch {
+	case strings.HasPrefix(origin, "http://"), strings.HasPrefix(origin, "https://"):
+		return ByRepository
+	case strings.HasSuffix(origin, ".tgz"), strings.HasSuffix(origin, ".tar.gz"), strings.HasSuffix(origin, ".iso"):
+		return ByBundle
+	}
+	return ByLocalRepo
+}
+
+// modules tells where the modules of a release come from on this host.
+func (h *vendorHost) modules(c *Candidate) string {
+	switch {
+	case h.in.Method == InContainer:
+		if h.fit == fitExact {
+			return ModulesPrebuilt
+		}
+		return ModulesBuilt
+	case c.Release.Modules == "dkms":
+		return ModulesDKMS
+	case h.system.family == "debian":
+		if h.stack == "mlnx-ofed" && (h.kernel.kind == kernelOther || h.kernel.kind == kernelCandidate) {
+			return ModulesBuilt
+		}
+		return ModulesDKMS
+	case h.kernel.kind == kernelOther || h.kernel.kind == kernelCandidate || h.kernel.kind == kernelFlavour && h.fit == fitOff:
+		return ModulesBuilt
+	case h.system.like != "" && !h.official:
+		return ModulesBuilt
+	}
+	kmp, known := h.kmp(c.Label)
+	switch {
+	case h.fit == fitExact:
+		return ModulesPrebuilt
+	case known && (kmp.Disabled || kmp.Kernel != "" && !h.matrix.Named([]string{kmp.Kernel}, h.kernel.release)):
+		return ModulesBuilt
+	case h.fit == fitOff && !known:
+		return ModulesBuilt
+	case h.fit == fitOff:
+		c.warn(h.say("weak-updates", func() Finding {
+			return Finding{
+				Code: WeakUpdatesDecide, Effect: Warn, Source: firstSource(kmp.Source, "the compatibility matrix"),
+				Text: "the prebuilt modules are for another line than kernel " + h.kernel.release + "; they serve it when weak-updates links them, and must be built for it when no links appear",
+			}
+		}))
+	}
+	return ModulesPrebuilt
+}
+
+// kmp is the installer's rule for the label, else that for all minor releases of its major one.
+func (h *vendorHost) kmp(label string) (matrix.KMP, bool) {
+	if k, ok := h.matrix.KMP(label); ok {
+		return k, true
+	}
+	major, _, ok := strings.Cut(label, ".")
+	if !ok {
+		return matrix.KMP{}, false
+	}
+	return h.matrix.KMP(major + ".x")
+}
+
+// mixedOrigins refuses where packages of another origin are installed that must not be mixed with the
+// vendor's, such as Canonical's DOCA-OFED on Ubuntu 26.04.
+func (h *vendorHost) mixedOrigins(c *Candidate) bool {
+	if c.Layout == nil || len(c.Layout.Conflicts) == 0 {
+		return false
+	}
+	var there []string
+	for _, p := range h.packages {
+		name, _, _ := strings.Cut(p.Name, ":")
+		if slices.ContainsFunc(c.Layout.Conflicts, func(pattern string) bool {
+			prefix, wild := strings.CutSuffix(pattern, "*")
+			return name == pattern || wild && strings.HasPrefix(name, prefix)
+		}) {
+			there = append(there, printable(p.Name))
+		}
+	}
+	if len(there) == 0 {
+		return false
+	}
+	c.refuse(Finding{
+		Code: MixedOrigins, Effect: Refuse, Source: firstSource(c.Layout.Source, h.in.Facts.Packages.Installed.Source),
+		Text: "packages of another origin are installed that must not be mixed with the vendor's: " + list(there) + "; remove them first",
+	})
+	return true
+}

@@ -1,0 +1,77 @@
+package plan
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// RenderComparison writes a comparison for people: one line a stack, then what each would mean.
+func RenderComparison(w io.Writer, c Comparison, _ bool) error {
+	var b bytes.Buffer
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "STACK\tVERSION\tSTATUS\tVERDICT\tRELEASED\tSUPPORTED UNTIL\tMODULES\tCOMPILES\tREBOOT\tDOWNLOAD\tGO")
+	for _, s := range c.Stacks {
+		verdict := string(s.Verdict)
+		if s.Stack.Stack == c.Chosen {
+			verdict = "chosen"
+		} else if s.Verdict == StackChosen {
+			verdict = string(StackPossible)
+		}
+		end := s.SupportEnd
+		if s.SupportBasis == "computed" {
+			end += " (computed)"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\n", s.Stack.Stack, dash(s.Version), s.Status, verdict, dash(s.Released),
+			dash(end), dash(s.Modules), yesNo(s.Compiles, s.Verdict), yesNo(s.Reboot, s.Verdict), unknownSize(s.Bytes), len(s.Goes))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, s := range c.Stacks {
+		fmt.Fprintf(&b, "\n%s\n", s.Stack.Stack)
+		for _, r := range s.Reasons {
+			fmt.Fprintf(&b, "  %s: %s\n", r.Code, r.Text)
+		}
+		if s.NextKernel != "" {
+			fmt.Fprintf(&b, "  next kernel: %s\n", s.NextKernel)
+		}
+		for _, line := range []struct {
+			name string
+			list []string
+		}{{"packages that go", s.Goes}, {"modules won", s.Gains}, {"lost", s.Losses}} {
+			if len(line.list) > 0 {
+				fmt.Fprintf(&b, "  %s: %s\n", line.name, strings.Join(line.list, ", "))
+			}
+		}
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func dash(text string) string {
+	if strings.TrimSpace(text) == "" {
+		return "-"
+	}
+	return text
+}
+
+func yesNo(is bool, v Verdict) string {
+	switch {
+	case v == StackRefused:
+		return "-"
+	case is:
+		return "yes"
+	}
+	return "no"
+}
+
+// unknownSize is a size, or a question mark where only the solver or the repository can tell.
+func unknownSize(n int64) string {
+	if n == 0 {
+		return "?"
+	}
+	return size(n)
+}

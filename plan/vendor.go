@@ -1,0 +1,313 @@
+package plan
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/rdmactl/rdmactl/facts"
+	"github.com/rdmactl/rdmactl/plan/rules"
+	"github.com/rdmactl/rdmactl/profiles/matrix"
+)
+
+// PackagesReplaced tells that packages of the distribution or of another stack go.
+const PackagesReplaced rules.Code = "packages-replaced"
+
+// vendorSteps take this host to a release of a stack that is not the distribution's own. The packages of
+// the old stack go in the same transaction of the package manager that brings the new ones, after
+// everything was downloaded, verified and built.
+func vendorSteps(in rules.Input, c *rules.Candidate, act activation) []Step {
+	out := []Step{}
+	if !installedIs(in, c.Release) {
+		switch c.Method {
+		case rules.BySource, rules.ByVendorScript:
+			out = append(out, sourceSteps(in, c)...)
+		default:
+			out = append(out, repositoryStep(in, c)...)
+			out = append(out, toolsStep(in, c)...)
+			out = append(out, vendorPackages(in, c))
+		}
+		if c.Modules != rules.ModulesInbox {
+			out = append(out, initramfsStep(in), activationStep(c, act))
+		}
+	}
+	out = append(out, fileSteps(in)...)
+	if in.Running() {
+		out = append(out, udevStep(in, out)...)
+		out = append(out, servicesStep(in, out)...)
+		if len(out) > 0 && !needsReboot(out) {
+			out = append(out, verifyStep(in))
+		}
+	}
+	return out
+}
+
+func needsReboot(steps []Step) bool {
+	return slices.ContainsFunc(steps, func(s Step) bool { return s.Reboot })
+}
+
+// installedIs says whether the host has this very release. What ofed_info prints inside DOCA is the
+// version of the drivers, OFED-internal-25.10-1.7.1, with or without its last number.
+func installedIs(in rules.Input, r *matrix.Release) bool {
+	return sameRelease(rules.StackVersions(in)[r.Stack], r)
+}
+
+func sameRelease(text string, r *matrix.Release) bool {
+	if text == "" {
+		return false
+	}
+	have := dotted(text) + "."
+	for _, version := range []string{r.Version, r.Driver} {
+		want := dotted(version) + "."
+		if version != "" && (strings.HasPrefix(have, want) || (strings.HasPrefix(want, have) && strings.Count(have, ".") > 2)) {
+			return true
+		}
+	}
+	return false
+}
+
+// stackPackages are the installed packages of a stack that this release would replace: those that the
+// vendor's own installer removes, and all of another vendor stack.
+func stackPackages(in rules.Input, c *rules.Candidate) []facts.Package {
+	installed, _ := rules.InstalledPackages(in.Facts)
+	var out []facts.Package
+	for _, p := range installed {
+		foreign := p.Origin != "inbox" && p.Origin != "unknown" && p.Origin != c.Release.Stack
+		listed := c.Layout != nil && (slices.ContainsFunc(c.Layout.Replaces, named(p.Name)) || slices.ContainsFunc(c.Layout.Conflicts, named(p.Name)))
+		kept := c.Layout != nil && slices.ContainsFunc(c.Layout.Keeps, named(p.Name))
+		if p.Origin != c.Release.Stack && (foreign || listed) && !kept {
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, func(a, b facts.Package) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// named matches a package against an entry of a list, which may be a pattern (mlnx-ofed-*).
+func named(name string) func(string) bool {
+	name, _, _ = strings.Cut(name, ":")
+	return func(entry string) bool {
+		if entry == name {
+			return true
+		}
+		ok, err := path.Match(entry, name)
+		return err == nil && ok
+	}
+}
+
+func vendorPackages(in rules.Input, c *rules.Candidate) Step {
+	var changes []PackageChange
+	for _, p := range stackPackages(in, c) {
+		changes = append(changes, PackageChange{
+			Name: p.Name, Action: "replace",
+			Why: "of " + p.Origin + "; it goes, or the package of the same name from " + c.Release.Stack + " takes its place",
+		})
+	}
+	for _, name := range metaPackages(in, c) {
+		changes = append(changes, PackageChange{Name: name, Action: "install", Why: "the vendor's package set"})
+	}
+	verb := "install "
+	if rules.StackVersions(in)[c.Release.Stack] != "" {
+		verb = "move to "
+	}
+	summary := verb + c.Release.Stack + " " + c.Release.Version + " from its packages"
+	if n := len(changes) - len(metaPackages(in, c)); n > 0 {
+		summary += ", which replace " + plural(n, "package")
+	}
+	return Step{
+		ID: "packages", Kind: KindPackages, Summary: summary,
+		Why:     "everything is downloaded and verified before the first package of the old stack goes",
+		Changes: Changes{Packages: changes},
+		Undo:    "put the old packages back, which were kept before the change, and remove those that this step added",
+		Root:    true, Network: true, Bytes: vendorBytes(c),
+	}
+}
+
+// metaPackages are what the package manager is asked for.
+func metaPackages(in rules.Input, c *rules.Candidate) []string {
+	if set := vendorSet(in, c); set != "" {
+		return []string{set}
+	}
+	if c.Layout == nil || len(c.Layout.Meta) == 0 {
+		return []string{c.Release.Stack}
+	}
+	return c.Layout.Meta[:1]
+}
+
+// vendorBytes is what is downloaded: the sum of a holding, else an estimate of the layout.
+func vendorBytes(c *rules.Candidate) int64 {
+	var sum int64
+	if c.Holding != nil {
+		for _, p := range c.Holding.Packages {
+			sum += p.Bytes
+		}
+	}
+	if sum == 0 && c.Layout != nil {
+		sum = int64(c.Layout.DiskMB) * 1_000_000
+	}
+	return sum
+}
+
+// address is where the packages come from.
+func address(in rules.Input, c *rules.Candidate) string {
+	if c.Holding != nil {
+		return c.Holding.Origin
+	}
+	if c.Layout == nil {
+		return ""
+	}
+	arch := in.Facts.Kernel.Arch.Or("x86_64")
+	if arch == "aarch64" && c.Release.Stack == "doca-ofed" {
+		arch = "arm64-sbsa" // DOCA's repositories name servers with aarch64 so
+	}
+	return strings.NewReplacer("{version}", c.Release.Version, "{label}", c.Label, "{arch}", arch).Replace(c.Layout.Repository)
+}
+
+func repositoryStep(in rules.Input, c *rules.Candidate) []Step {
+	url := address(in, c)
+	if url == "" {
+		return nil
+	}
+	r := RepositoryChange{URL: url}
+	if c.Layout != nil {
+		for _, k := range c.Layout.Keys {
+			if k.Kind == "packages" && (r.Fingerprint == "" || k.Fingerprint != "") {
+				r.KeyURL, r.Fingerprint = k.URL, k.Fingerprint
+			}
+		}
+	}
+	name := "rdmactl-" + c.Release.Stack
+	switch in.Facts.Distro.Family.Or("") {
+	case "rhel":
+		r.File = "/etc/yum.repos.d/" + name + ".repo"
+	case "suse":
+		r.File = "/etc/zypp/repos.d/" + name + ".repo"
+	default:
+		r.File = "/etc/apt/sources.list.d/" + name + ".list"
+	}
+	why := "packages are taken only from a repository whose signature is checked against a key with this fingerprint"
+	if r.Fingerprint == "" {
+		why = "packages are taken only from a repository that is signed; no source tells the fingerprint of its key, so the key must be given"
+	}
+	return []Step{{
+		ID: "repository", Kind: KindRepository, Summary: "set up the repository of " + c.Release.Stack + " " + c.Release.Version,
+		Why: why, Changes: Changes{Repository: &r}, Undo: "remove the repository and its key", Root: true, Network: true,
+	}}
+}
+
+// toolsStep brings what modules are built with. Headers must be of exactly the kernel that is planned for.
+func toolsStep(in rules.Input, c *rules.Candidate) []Step {
+	if c.Modules != rules.ModulesDKMS && c.Modules != rules.ModulesBuilt {
+		return nil
+	}
+	installed, told := rules.InstalledPackages(in.Facts)
+	have := func(name string) bool {
+		return told && slices.ContainsFunc(installed, func(p facts.Package) bool { return p.Name == name })
+	}
+	var changes []PackageChange
+	var needs []string
+	if c.Layout != nil {
+		needs = c.Layout.Needs
+	}
+	for _, name := range needs {
+		if !have(name) {
+			changes = append(changes, PackageChange{Name: name, Action: "install", Why: "modules are compiled on this host"})
+		}
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	return []Step{{
+		ID: "build-tools", Kind: KindPackages, Summary: "install " + plural(len(changes), "package") + " to compile kernel modules with",
+		Why:     "the release has no modules for this kernel and builds them here, also for each later kernel",
+		Changes: Changes{Packages: changes},
+		Undo:    "remove the packages that this step added",
+		Root:    true, Network: true,
+	}}
+}
+
+func initramfsStep(in rules.Input) Step {
+	kernel := in.Facts.Kernel.Release.Or("")
+	if in.OtherKernel() {
+		kernel = in.Kernel
+	}
+	if kernel == "" {
+		kernel = "the kernel"
+	}
+	return Step{
+		ID: "initramfs", Kind: KindInitramfs, Summary: "make the initramfs of " + kernel + " anew",
+		Why:  "the card's driver may be loaded from the initramfs; an old copy there wins over the new module",
+		Undo: "make it anew from the modules that are then on disk", Root: true,
+	}
+}
+
+func activationStep(c *rules.Candidate, act activation) Step {
+	var swapped []ModuleChange
+	if c.Layout != nil {
+		for _, name := range c.Layout.Modules {
+			swapped = append(swapped, ModuleChange{Name: name, Optional: true})
+		}
+	}
+	s := Step{
+		ID: "activate", Kind: KindActivate, Summary: "replace the RDMA modules in memory",
+		Why:     "the drivers on disk serve only once they are loaded",
+		Changes: Changes{Modules: swapped},
+		Undo:    "load the modules that are then on disk, live or at the next boot", Root: true,
+	}
+	if act.reboot {
+		s.Summary, s.Reboot = "the new modules are loaded at the next boot, which rdmactl leaves to you", true
+		s.Why = act.reasons[0].Text
+	} else if c.Layout != nil && len(c.Layout.Services) > 0 {
+		for _, name := range c.Layout.Services {
+			s.Changes.Services = append(s.Changes.Services, ServiceChange{Name: name, Action: "restart"})
+		}
+	}
+	return s
+}
+
+// sourceSteps build a stack on the host.
+func sourceSteps(in rules.Input, c *rules.Candidate) []Step {
+	var out []Step
+	if needs := buildNeeds(in, c); len(needs) > 0 {
+		out = append(out, Step{
+			ID: "build-tools", Kind: KindPackages, Summary: "install " + plural(len(needs), "package") + " to build with",
+			Why: "the stack is compiled on this host", Changes: Changes{Packages: needs},
+			Undo: "remove the packages that this step added", Root: true, Network: true,
+		})
+	}
+	b := BuildChange{Source: address(in, c), Version: c.Release.Version, Prefix: buildPrefix(in, c)}
+	if c.Method == rules.BySource {
+		b.Options = buildOptions(in)
+	}
+	s := Step{
+		ID: "build", Kind: KindBuild, Summary: fmt.Sprintf("build %s %s from source into %s", c.Release.Stack, c.Release.Version, b.Prefix),
+		Why:     "its own directory keeps it apart from the distribution's packages, which stay as they are",
+		Changes: Changes{Build: &b}, Undo: "remove " + b.Prefix, Root: true, Network: true, Bytes: vendorBytes(c),
+	}
+	if c.Method == rules.ByVendorScript {
+		s.Summary = fmt.Sprintf("run the installer of %s %s, which builds packages and replaces those of the distribution", c.Release.Stack, c.Release.Version)
+		s.Why = "this stack has no repository; its own installer is the only documented way"
+		s.Undo = "remove its packages and put the distribution's back"
+	}
+	return append(out, s)
+}
+
+// buildPrefix is the profile's directory, else one for each version, so that several stand side by side.
+func buildPrefix(in rules.Input, c *rules.Candidate) string {
+	if b := in.Profile.Build; b != nil && b.Prefix != "" && c.Method == rules.BySource {
+		return b.Prefix
+	}
+	return "/opt/rdmactl/" + c.Release.Stack + "/" + c.Release.Version
+}
+
+// versionOnHost is the release of a stack on the host among those that were judged.
+func versionOnHost(in rules.Input, all []rules.Candidate, stack string) *rules.Candidate {
+	text := rules.StackVersions(in)[stack]
+	for i := range all {
+		if sameRelease(text, all[i].Release) {
+			return &all[i]
+		}
+	}
+	return nil
+}
