@@ -212,6 +212,174 @@ func TestGoldenHosts(t *testing.T) {
 			},
 		},
 		{
+			"el9-kernel-devel",
+			func(e *host.Evidence) { // the headers are of another kernel, another key is enrolled, the mount is over TCP
+				e.Dirs["/usr/src/kernels"] = []string{"5.14.0-503.11.1.el9_5.x86_64"}
+				e.Commands["mokutil --list-enrolled"] = replaced(e.Commands["mokutil --list-enrolled"], "0a:1b", "ff:1b")
+				e.Files["/proc/mounts"] = strings.ReplaceAll(e.Files["/proc/mounts"], "proto=rdma", "proto=tcp")
+				e.Dirs["/etc/pki/consumer"] = []string{}
+			},
+			[]string{
+				`kernel.headers = "/usr/src/kernels/5.14.0-427.13.1.el9_4.x86_64" (/lib/modules/5.14.0-427.13.1.el9_4.x86_64/build)`,
+				`kernel.kernels[0].headers = "/usr/src/kernels/5.14.0-427.13.1.el9_4.x86_64" (/lib/modules/5.14.0-427.13.1.el9_4.x86_64/build)`,
+				`kernel.kernels[1].headers is absent (/lib/modules/5.14.0-503.11.1.el9_5.x86_64/build -> /usr/src/kernels/5.14.0-503.11.1.el9_5.x86_64)`,
+				`packages.registered = true (/etc/pki/consumer/cert.pem)`,
+				`secure_boot.dkms_key_enrolled = true (mokutil --list-enrolled)`,
+				`secure_boot.enrolled_keys[0].sha1: "0a1b2c3d4e5f60718293a4b5c6d7e8f900112233"`,
+				`uses[/data].detail: "nfs4"`,
+				`uses[/data].kind: "nfs-rdma"`,
+				`uses[/data].modules[0]: "rpcrdma"`,
+				`uses[/data].name: "/data"`,
+				`uses[/data].source: "/proc/mounts"`,
+			},
+			[]string{
+				`kernel.headers is absent (/lib/modules/5.14.0-427.13.1.el9_4.x86_64/build -> /usr/src/kernels/5.14.0-427.13.1.el9_4.x86_64)`,
+				`kernel.kernels[0].headers is absent (/lib/modules/5.14.0-427.13.1.el9_4.x86_64/build -> /usr/src/kernels/5.14.0-427.13.1.el9_4.x86_64)`,
+				`kernel.kernels[1].headers = "/usr/src/kernels/5.14.0-503.11.1.el9_5.x86_64" (/lib/modules/5.14.0-503.11.1.el9_5.x86_64/build)`,
+				`packages.registered = false (/etc/pki/consumer/cert.pem)`,
+				`secure_boot.dkms_key_enrolled = false (mokutil --list-enrolled)`,
+				`secure_boot.enrolled_keys[0].sha1: "ff1b2c3d4e5f60718293a4b5c6d7e8f900112233"`,
+			},
+		},
+		{
+			"sles15-unsupported",
+			func(e *host.Evidence) { // the default of SLES; the id of a process that ended is another's
+				e.Files["/etc/modprobe.d/10-unsupported-modules.conf"] = "allow_unsupported_modules 0\n"
+				e.Files["/proc/4711/comm"] = "bash\n"
+				e.Files["/etc/zypp/locks"] = ""
+				e.Dirs["/usr/src/linux-6.4.0-150600.23.25-obj/x86_64"] = []string{}
+			},
+			[]string{
+				`kernel.headers = "/usr/src/linux-6.4.0-150600.23.25-obj/x86_64/default" (/lib/modules/6.4.0-150600.23.25-default/build)`,
+				`kernel.kernels[0].headers = "/usr/src/linux-6.4.0-150600.23.25-obj/x86_64/default" (/lib/modules/6.4.0-150600.23.25-default/build)`,
+				`modules.allow_unsupported = true (/etc/modprobe.d/10-unsupported-modules.conf)`,
+				`packages.busy = "process 4711 (zypper)" (/run/zypp.pid)`,
+				`packages.held = ["libibverbs1","kernel-default"] (the package manager's configuration)`,
+				`packages.holds[0].kind: "lock"`,
+				`packages.holds[0].package: "libibverbs1"`,
+				`packages.holds[0].source: "/etc/zypp/locks"`,
+				`packages.holds[1].kind: "lock"`,
+				`packages.holds[1].package: "kernel-default"`,
+				`packages.holds[1].source: "/etc/zypp/locks"`,
+				`packages.holds[1].version: "= 6.4.0-150600.23.25.1"`,
+			},
+			[]string{
+				`kernel.headers is absent (/lib/modules/6.4.0-150600.23.25-default/build -> /usr/src/linux-6.4.0-150600.23.25-obj/x86_64/default)`,
+				`kernel.kernels[0].headers is absent (/lib/modules/6.4.0-150600.23.25-default/build -> /usr/src/linux-6.4.0-150600.23.25-obj/x86_64/default)`,
+				`modules.allow_unsupported = false (/etc/modprobe.d/10-unsupported-modules.conf)`,
+			},
+		},
+		{
+			"doca32-ubuntu2204",
+			func(e *host.Evidence) { // the stack was removed, and what brings its repository is still there
+				const dpkg = `dpkg-query -W -f ${Package}\t${Version}\t${Status}\n`
+				e.Commands[dpkg] = host.Answer{Stdout: "base-files\t12ubuntu4.7\tinstall ok installed\ndoca-host\t3.2.1-044000-25.10-ubuntu2204\tinstall ok installed\n" +
+					"doca-ofed\t3.2.1-044000\tdeinstall ok config-files\nlibibverbs1\t39.0-1\tinstall ok installed\n"}
+				e.Dirs["/var/lib/dkms"] = []string{}
+				e.Dirs["/var/lib/dpkg/updates"] = []string{"0000"}
+				delete(e.Files, "/proc/net/bonding/bond0")
+			},
+			[]string{
+				`access.default_route_driver = "mlx5_core" (/sys/class/net/enp65s0f0np0/device/driver)`,
+				`access.default_route_hardware = ["enp65s0f0np0","enp65s0f1np1"] (/sys/class/net/bond0)`,
+				`modules.dkms[mlnx-ofed-kernel].installed = ["5.15.0-130-generic"] (/var/lib/dkms/mlnx-ofed-kernel)`,
+				`modules.dkms[mlnx-ofed-kernel].kernels[0]: "5.15.0-130-generic"`,
+				`modules.dkms[mlnx-ofed-kernel].name: "mlnx-ofed-kernel"`,
+				`modules.dkms[mlnx-ofed-kernel].origin: "doca-ofed"`,
+				`modules.dkms[mlnx-ofed-kernel].version: "25.10.OFED.25.10.1.7.1.1"`,
+				`netdevs[enp65s0f0np0].upper_netdevs = ["bond0"] (/sys/class/net/enp65s0f0np0)`,
+				`netdevs[enp65s0f1np1].upper_netdevs = ["bond0"] (/sys/class/net/enp65s0f1np1)`,
+				`packages.database = "ok" (/var/lib/dpkg/updates)`,
+				`packages.held = ["linux-image-5.15.0-130-generic"] (dpkg-query -W)`,
+				`packages.holds[0].kind: "hold"`,
+				`packages.holds[0].package: "linux-image-5.15.0-130-generic"`,
+				`packages.holds[0].source: "dpkg-query -W"`,
+				`packages.holds[1].package: "*"`,
+				`packages.holds[1].priority: 600`,
+				`packages.holds[1].version: "origin linux.mellanox.com"`,
+				`packages.holds[2].package: "rdma-core"`,
+				`packages.holds[3].kind: "pin"`,
+				`packages.holds[3].package: "libibverbs1"`,
+				`packages.holds[3].priority: -1`,
+				`packages.holds[3].source: "/etc/apt/preferences.d/doca"`,
+				`packages.holds[3].version: "release o=Ubuntu"`,
+				`packages.installed[dkms].name: "dkms"`,
+				`packages.installed[dkms].origin: "inbox"`,
+				`packages.installed[dkms].status: "install ok installed"`,
+				`packages.installed[dkms].version: "2.8.7-2ubuntu2.2"`,
+				`packages.installed[doca-ofed].name: "doca-ofed"`,
+				`packages.installed[doca-ofed].origin: "doca-ofed"`,
+				`packages.installed[doca-ofed].status: "install ok installed"`,
+				`packages.installed[doca-ofed].version: "3.2.1-044000"`,
+				`packages.installed[libibverbs1].origin: "doca-ofed"`,
+				`packages.installed[libibverbs1].version: "2510.0.11-1.2510171"`,
+				`packages.installed[linux-image-5.15.0-130-generic].name: "linux-image-5.15.0-130-generic"`,
+				`packages.installed[linux-image-5.15.0-130-generic].origin: "inbox"`,
+				`packages.installed[linux-image-5.15.0-130-generic].status: "hold ok installed"`,
+				`packages.installed[linux-image-5.15.0-130-generic].version: "5.15.0-130.140"`,
+				`packages.installed[mlnx-ofed-kernel-dkms].name: "mlnx-ofed-kernel-dkms"`,
+				`packages.installed[mlnx-ofed-kernel-dkms].origin: "doca-ofed"`,
+				`packages.installed[mlnx-ofed-kernel-dkms].status: "install ok installed"`,
+				`packages.installed[mlnx-ofed-kernel-dkms].version: "25.10.OFED.25.10.1.7.1.1-1"`,
+				`packages.vendor_stack = {"build":"dkms","driver":"25.10-1.7.1","library":"2510.0.11-1.2510171","stack":"doca-ofed","supplier":"nvidia","version":"3.2.1"} (dpkg-query -W)`,
+				`uses[bond0].detail: "on enp65s0f0np0"`,
+				`uses[bond0].kind: "upper-netdev"`,
+				`uses[bond0].modules[0]: "mlx5_core"`,
+				`uses[bond0].name: "bond0"`,
+				`uses[bond0].source: "/sys/class/net/enp65s0f0np0"`,
+				`uses[bond0].detail: "on enp65s0f1np1"`,
+				`uses[bond0].kind: "upper-netdev"`,
+				`uses[bond0].modules[0]: "mlx5_core"`,
+				`uses[bond0].name: "bond0"`,
+				`uses[bond0].source: "/sys/class/net/enp65s0f1np1"`,
+			},
+			[]string{
+				`modules.dkms is absent (/var/lib/dkms)`,
+				`packages.database = "interrupted" (/var/lib/dpkg/updates)`,
+				`packages.held is absent (dpkg-query -W)`,
+				`packages.holds[0].kind: "pin"`,
+				`packages.holds[0].package: "*"`,
+				`packages.holds[0].priority: 600`,
+				`packages.holds[0].source: "/etc/apt/preferences.d/doca"`,
+				`packages.holds[0].version: "origin linux.mellanox.com"`,
+				`packages.holds[1].package: "rdma-core"`,
+				`packages.holds[1].priority: -1`,
+				`packages.holds[1].version: "release o=Ubuntu"`,
+				`packages.holds[2].package: "libibverbs1"`,
+				`packages.installed[libibverbs1].origin: "inbox"`,
+				`packages.installed[libibverbs1].version: "39.0-1"`,
+				`packages.vendor_stack is absent (dpkg-query -W)`,
+			},
+		},
+		{
+			"ol8-uek",
+			func(e *host.Evidence) { // the release of the bundle for Red Hat's kernel, whose modules fit a series
+				e.Commands["rpm -qa"] = replaced(e.Commands["rpm -qa"], "mlnx-ofa_kernel-modules-23.10-OFED.23.10.3.2.2.1.kver.5.15.0_300.163.18.el8uek.x86_64.x86_64", "kmod-mlnx-ofa_kernel-23.10-OFED.23.10.3.2.2.1.rhel8u10.x86_64")
+				e.Commands["uname -r"] = host.Answer{Stdout: "4.18.0-553.el8_10.x86_64\n"}
+			},
+			[]string{
+				`kernel.flavour = "uek" (uname -r)`,
+				`kernel.headers is absent (/lib/modules/5.15.0-300.163.18.el8uek.x86_64/build)`,
+				`kernel.headers_package = "kernel-uek-devel-5.15.0-300.163.18.el8uek.x86_64" (/etc/os-release)`,
+				`kernel.release = "5.15.0-300.163.18.el8uek.x86_64" (uname -r)`,
+				`packages.installed[mlnx-ofa_kernel-modules].arch: "x86_64"`,
+				`packages.installed[mlnx-ofa_kernel-modules].name: "mlnx-ofa_kernel-modules"`,
+				`packages.installed[mlnx-ofa_kernel-modules].origin: "mlnx-ofed"`,
+				`packages.installed[mlnx-ofa_kernel-modules].version: "23.10-OFED.23.10.3.2.2.1.kver.5.15.0_300.163.18.el8uek.x86_64"`,
+				`packages.vendor_stack = {"build":"kernel","driver":"23.10-3.2.2","kernels":["5.15.0_300.163.18.el8uek.x86_64"],"library":"2307mlnx47-1.2310322","stack":"mlnx-ofed","supplier":"nvidia","version":"23.10-3.2.2.0"} (rpm -qa)`,
+			},
+			[]string{
+				`kernel.flavour is absent (uname -r)`,
+				`kernel.headers_package = "kernel-devel-4.18.0-553.el8_10.x86_64" (/etc/os-release)`,
+				`kernel.release = "4.18.0-553.el8_10.x86_64" (uname -r)`,
+				`packages.installed[kmod-mlnx-ofa_kernel].arch: "x86_64"`,
+				`packages.installed[kmod-mlnx-ofa_kernel].name: "kmod-mlnx-ofa_kernel"`,
+				`packages.installed[kmod-mlnx-ofa_kernel].origin: "mlnx-ofed"`,
+				`packages.installed[kmod-mlnx-ofa_kernel].version: "23.10-OFED.23.10.3.2.2.1.rhel8u10"`,
+				`packages.vendor_stack = {"build":"kmp","driver":"23.10-3.2.2","library":"2307mlnx47-1.2310322","stack":"mlnx-ofed","supplier":"nvidia","version":"23.10-3.2.2.0"} (rpm -qa)`,
+			},
+		},
+		{
 			"lspci-only",
 			func(e *host.Evidence) { // the second PF is of another generation: the VF's is not certain
 				e.Commands["lspci -nn"] = host.Answer{Stdout: e.Commands["lspci -nn"].Stdout +

@@ -23,20 +23,20 @@ const (
 )
 
 // holds collects what keeps packages back: marks of dpkg, pins of apt, locks and excludes of dnf, yum
-// and zypper. The files of another family's manager are not looked for where the family is known.
-func (p probe) holds(d facts.Distro, held facts.Field[[]string], repositories []facts.Repository, unread map[string]string) facts.Field[[]facts.Hold] {
+// and zypper, and says whether every place was told. The files of another family's manager are not looked for where the family is known.
+func (p probe) holds(d facts.Distro, held facts.Field[[]string], repositories []facts.Repository, unread map[string]string) (found facts.Field[[]facts.Hold], complete bool) {
 	const source = "the package manager's configuration"
-	var found []facts.Hold
+	var all []facts.Hold
 	var failed error
 	silent := false // some place was not told, so that nothing found is not nothing there
 	for _, name := range held.Or(nil) {
-		found = append(found, facts.Hold{Package: name, Kind: kindHold, Source: held.Source})
+		all = append(all, facts.Hold{Package: name, Kind: kindHold, Source: held.Source})
 	}
 	read := func(file string, parse func(file, text string) []facts.Hold) {
 		text, err := p.text(file)
 		switch {
 		case err == nil:
-			found = append(found, parse(file, text)...)
+			all = append(all, parse(file, text)...)
 		case errors.Is(err, fs.ErrNotExist):
 		case errors.Is(err, host.ErrUnknown):
 			silent = true
@@ -81,23 +81,23 @@ func (p probe) holds(d facts.Distro, held facts.Field[[]string], repositories []
 			if command.kind == kindLock {
 				parse = parseZypperTable
 			}
-			found = append(found, parse(from, text)...)
+			all = append(all, parse(from, text)...)
 		}
 	}
 	for _, r := range repositories {
 		for _, pattern := range r.Excludes {
-			found = append(found, facts.Hold{Package: pattern, Kind: kindExclude, Repository: r.ID, Source: r.File})
+			all = append(all, facts.Hold{Package: pattern, Kind: kindExclude, Repository: r.ID, Source: r.File})
 		}
 	}
 	switch {
-	case len(found) > 0:
-		return facts.Is(found, source)
+	case len(all) > 0:
+		return facts.Is(all, source), !silent && failed == nil
 	case failed != nil:
-		return facts.Failed[[]facts.Hold](source, failed)
+		return facts.Failed[[]facts.Hold](source, failed), false
 	case silent:
-		return facts.Field[[]facts.Hold]{Source: source}
+		return facts.Field[[]facts.Hold]{Source: source}, false
 	}
-	return facts.None[[]facts.Hold](source)
+	return facts.None[[]facts.Hold](source), true
 }
 
 // lockFile is a file of locked packages.
@@ -225,7 +225,8 @@ func parseZypperTable(line, text string) []facts.Hold {
 		if _, err := strconv.Atoi(strings.TrimSpace(cells[0])); err != nil || strings.TrimSpace(cells[2]) != "package" {
 			continue // the heading
 		}
-		h := facts.Hold{Package: strings.TrimSpace(cells[1]), Kind: kindLock, Source: line}
+		name, version, _ := strings.Cut(strings.TrimSpace(cells[1]), " ") // "kernel-default == 6.4.0"
+		h := facts.Hold{Package: name, Version: version, Kind: kindLock, Source: line}
 		if repository := strings.TrimSpace(cells[3]); repository != "(any)" {
 			h.Repository = repository
 		}

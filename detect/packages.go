@@ -31,10 +31,13 @@ func (p probe) packages(d facts.Distro) facts.Packages {
 		all = p.anyPackages(family)
 	}
 	p.installed(&out, all, d)
-	out.Holds = p.holds(d, out.Held, out.RepositoryList.Or(nil), unread)
+	var complete bool
+	out.Holds, complete = p.holds(d, out.Held, out.RepositoryList.Or(nil), unread)
 	if out.Held.IsUnknown() && out.Held.Error == "" && !strings.HasPrefix(all.Source, "dpkg") && !out.Holds.IsUnknown() {
 		// rpm's database knows no holds: dnf, yum and zypper have them in files.
-		out.Held = list(lockedNames(out.Holds.Or(nil)), out.Holds.Source)
+		if names := lockedNames(out.Holds.Or(nil)); len(names) > 0 || complete {
+			out.Held = list(names, out.Holds.Source)
+		}
 	}
 	if len(unread) > 0 {
 		out.Unread = unread

@@ -32,7 +32,7 @@ var (
 	// The last part of the address of Debian's and Ubuntu's archives, on any mirror.
 	debArchive = regexp.MustCompile(`/(?:debian|debian-security|ubuntu|ubuntu-ports)/?$`)
 	rpmOwnID   = regexp.MustCompile(`^(?:baseos|appstream|base|updates|extras|fasttrack|cr|rhel-[0-9]|rhui-|ol[0-9]+_|fedora|os|everything|update|source|` +
-		`sle|sles|repo-oss|repo-update|repo-sle|basesystem|server-applications|product|amazonlinux|azurelinux|mariner|anolis|plus|highavailability|ha|nfv|rt|crb|powertools)`)
+		`sle|sles|repo-oss|repo-update|repo-sle|basesystem|server-applications|product|amazonlinux|azurelinux|mariner|anolis|plus|highavailability|ha|nfv|rt|crb|powertools|codeready)`)
 )
 
 // classify says which stack a repository belongs to, by its address first: an id can be chosen freely.

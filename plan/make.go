@@ -52,7 +52,9 @@ func Make(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request) (Plan
 		}
 		passed = append(passed, name)
 	}
-	refusals := rules.Refusals(request)
+	refusals := slices.DeleteFunc(rules.Refusals(request), func(f rules.Finding) bool {
+		return f.Code == rules.Container && in.Method == rules.InContainer
+	})
 	if len(refusals) > 0 || chosen < 0 {
 		out = refused(out, refusals, wanted)
 		var err error
@@ -176,7 +178,9 @@ func refused(out Plan, request []rules.Finding, wanted []string) Plan {
 		wanted = nil // the stacks say themselves what else there is
 	}
 	var unknown []Reason
-	for _, name := range wanted {
+	// The last resort first: it is refused for what is wrong with the host, those before it mostly for
+	// what nobody documents.
+	for _, name := range slices.Backward(wanted) {
 		for _, s := range out.Stacks {
 			if s.Stack != name || s.Verdict != StackRefused {
 				continue

@@ -55,14 +55,14 @@ func pick(in rules.Input, all []rules.Candidate, req Request) offer {
 
 	var open, barred []rules.Candidate
 	for _, c := range list {
-		if barrier(c, onlyLTS) != "" && !exact {
+		if barrier(in, c, onlyLTS) != "" && !exact {
 			barred = append(barred, c)
 			continue
 		}
 		open = append(open, c)
 	}
 	if len(open) == 0 {
-		return none(list, barred, onlyLTS)
+		return none(in, list, barred, onlyLTS)
 	}
 	groups := byBranch(open, in.Day, preferLTS)
 	takers := []func(*rules.Candidate) bool{func(c *rules.Candidate) bool { return documented(c.Status) }}
@@ -73,12 +73,12 @@ func pick(in rules.Input, all []rules.Candidate, req Request) offer {
 		for _, group := range groups {
 			for i := range group {
 				if c := &group[i]; len(c.Refusals) == 0 && take(c) {
-					return taken(c, group[:i])
+					return taken(c, group[:i], group[i+1:])
 				}
 			}
 		}
 	}
-	return none(open, barred, onlyLTS)
+	return none(in, open, barred, onlyLTS)
 }
 
 // common are the refusals that every release has: they are of the host, not of a version.
@@ -106,16 +106,24 @@ func documented(s rules.Status) bool {
 }
 
 // barrier says why a release is never chosen by itself, empty when it may be.
-func barrier(c rules.Candidate, longTerm bool) string {
+func barrier(in rules.Input, c rules.Candidate, longTerm bool) string {
 	switch {
+	case longTerm && past(c, in.Day) && rules.OnlyVirtualFunctions(in):
+		// https://github.com/openlogic/AzureBuildCentOS/issues/92
+		return "its branch is past its end, and the host has virtual functions only: card and firmware belong to the machine below, " +
+			"and the distribution's own driver serves them"
 	case c.Release.Withdrawn != "":
 		return c.Release.Withdrawn
 	case c.Branch != nil && c.Branch.NeverChosen != "":
 		return c.Branch.NeverChosen
-	case longTerm && (c.Branch == nil || !c.Branch.LTS || c.Release.LTS == "no"):
+	case longTerm && !isLongTerm(c):
 		return "not of a long-term branch"
 	}
 	return ""
+}
+
+func isLongTerm(c rules.Candidate) bool {
+	return c.Branch != nil && c.Branch.LTS && c.Release.LTS != "no"
 }
 
 // byBranch keeps the order of the releases, newest first. When long-term branches are preferred, those
@@ -170,8 +178,8 @@ func endOfMonth(date string) string {
 	return date
 }
 
-// taken is the offer of a release; newer are those of its branch that were passed over.
-func taken(c *rules.Candidate, newer []rules.Candidate) offer {
+// taken is the offer of a release; newer and older are the others of its branch.
+func taken(c *rules.Candidate, newer, older []rules.Candidate) offer {
 	o := offer{best: c}
 	for _, f := range c.Reasons {
 		o.reasons = append(o.reasons, reason(f))
@@ -190,6 +198,13 @@ func taken(c *rules.Candidate, newer []rules.Candidate) offer {
 		}
 	}
 	o.reasons = append(o.reasons, Reason{Code: string(ReleaseChosen), Text: text, Source: sourceOf(c)})
+	for _, other := range older {
+		for _, f := range other.Refusals {
+			if f.Code == rules.KernelBreaksBuild {
+				o.reasons = append(o.reasons, Reason{Code: string(f.Code), Text: "not " + other.Release.Version + " of the same branch: " + f.Text, Source: f.Source})
+			}
+		}
+	}
 	if len(newer) > 0 {
 		first := newer[0]
 		why := "nothing documents it for this host"
@@ -206,7 +221,7 @@ func taken(c *rules.Candidate, newer []rules.Candidate) offer {
 
 // none says why no release of a stack can be taken: each kind of reason once, in the words of the newest
 // release that has it.
-func none(open, barred []rules.Candidate, longTerm bool) offer {
+func none(in rules.Input, open, barred []rules.Candidate, longTerm bool) offer {
 	o := offer{excluded: len(open) > 0}
 	refusals := map[rules.Code]int{}
 	unknown := 0
@@ -249,30 +264,61 @@ func none(open, barred []rules.Candidate, longTerm bool) offer {
 		}
 	}
 	switch {
-	case len(open) == 0 && len(barred) > 0 && longTerm:
+	case len(barred) == 0:
+	case len(open) == 0 && longTerm && !slices.ContainsFunc(barred, isLongTerm):
 		o.reasons = append(o.reasons, Reason{Code: string(NotLongTerm), Text: "it has no long-term branch", Source: "the compatibility matrix"})
-	case len(open) == 0 && len(barred) > 0:
-		o.reasons = append(o.reasons, Reason{Code: string(NeverChosenRelease), Text: barred[0].Release.Version + ": " + barrier(barred[0], longTerm), Source: sourceOf(&barred[0])})
+	default:
+		// The newest one that only the barrier keeps out.
+		for i := range barred {
+			if c := &barred[i]; len(c.Refusals) == 0 && documented(c.Status) && (!longTerm || isLongTerm(*c)) {
+				o.excluded = false
+				o.reasons = append([]Reason{{
+					Code: string(NeverChosenRelease), Source: sourceOf(c),
+					Text: c.Release.Version + " is " + string(c.Status) + " and not chosen by itself: " + barrier(in, *c, longTerm) +
+						"; --stack " + c.Release.Stack + " names it, if what only the vendor's stack has is needed",
+				}}, o.reasons...)
+				break
+			}
+		}
 	}
 	return o
 }
 
-// ofVersion are the releases that a text names: one exactly, or all of a branch ("5.4", "24.10").
+// ofVersion are the releases that a text names: one exactly, or all of a branch ("5.4", "24.10"). A
+// driver container has the number of the drivers inside, and writes 25.1.0 for 25.01-0.
 func ofVersion(all []rules.Candidate, text string) []rules.Candidate {
-	wanted := dotted(text)
-	var exact, inside []rules.Candidate
-	for _, c := range all {
-		switch have := dotted(c.Release.Version); {
-		case have == wanted:
-			exact = append(exact, c)
-		case strings.HasPrefix(have, wanted+"."):
-			inside = append(inside, c)
+	wanted := plainNumber(text)
+	var inside []rules.Candidate
+	for _, name := range []func(rules.Candidate) string{
+		func(c rules.Candidate) string { return c.Release.Version },
+		func(c rules.Candidate) string { return c.Release.Driver },
+	} {
+		for _, c := range all {
+			switch have := plainNumber(name(c)); {
+			case have == wanted:
+				return []rules.Candidate{c}
+			case strings.HasPrefix(have, wanted+"."):
+				inside = append(inside, c)
+			}
+		}
+		if len(inside) > 0 {
+			break
 		}
 	}
-	if len(exact) > 0 {
-		return exact[:1]
-	}
 	return inside
+}
+
+// plainNumber is a version without leading zeros in its numbers, "-" as ".".
+func plainNumber(text string) string {
+	parts := strings.Split(dotted(text), ".")
+	for i, part := range parts {
+		if short := strings.TrimLeft(part, "0"); short != "" {
+			parts[i] = short
+		} else if part != "" {
+			parts[i] = "0"
+		}
+	}
+	return strings.Join(parts, ".")
 }
 
 func dotted(text string) string { return strings.ReplaceAll(strings.ToLower(text), "-", ".") }

@@ -119,9 +119,9 @@ func (r *renderer) stacks(p Plan) {
 	r.line(fmt.Sprintf("  %-10s %-16s %-9s %-12s %s", "STACK", "VERSION", "VERDICT", "STATUS", "INSTALLED"))
 	for _, s := range p.Stacks {
 		r.line(fmt.Sprintf("  %-10s %-16s %-9s %-12s %s", s.Stack, dash(printable(s.Version)), s.Verdict, s.Status, dash(printable(s.Installed))))
-		// The first two reasons decide; the JSON form has all of them.
+		// The first two reasons decide about what is not chosen; the JSON form has all of them.
 		for i, reason := range s.Reasons {
-			if i == 2 && len(s.Reasons) > 3 {
+			if i == 2 && len(s.Reasons) > 3 && s.Verdict != StackChosen {
 				var codes []string
 				for _, more := range s.Reasons[i:] {
 					codes = append(codes, more.Code)

@@ -58,7 +58,11 @@ func TestRender(t *testing.T) {
 			}
 		}
 		for _, s := range p.Stacks {
-			if !strings.Contains(flat, s.Stack+" "+string(s.Verdict)+" "+string(s.Status)) {
+			version := s.Version
+			if version == "" {
+				version = "-"
+			}
+			if !strings.Contains(flat, s.Stack+" "+version+" "+string(s.Verdict)+" "+string(s.Status)) {
 				t.Errorf("%s: no line of %s", g.name, s.Stack)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // RenderComparison writes a comparison for people: one line a stack, then what each would mean.
-func RenderComparison(w io.Writer, c Comparison, _ bool) error {
+func RenderComparison(w io.Writer, c Comparison, color bool) error {
 	var b bytes.Buffer
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "STACK\tVERSION\tSTATUS\tVERDICT\tRELEASED\tSUPPORTED UNTIL\tMODULES\tCOMPILES\tREBOOT\tDOWNLOAD\tGO")
@@ -30,23 +30,22 @@ func RenderComparison(w io.Writer, c Comparison, _ bool) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
+	r := renderer{color: color}
 	for _, s := range c.Stacks {
-		fmt.Fprintf(&b, "\n%s\n", s.Stack.Stack)
-		for _, r := range s.Reasons {
-			fmt.Fprintf(&b, "  %s: %s\n", r.Code, r.Text)
-		}
-		if s.NextKernel != "" {
-			fmt.Fprintf(&b, "  next kernel: %s\n", s.NextKernel)
+		r.heading(s.Stack.Stack)
+		for _, reason := range s.Reasons {
+			r.wrap("  ", "    ", reason.Code+": "+reason.Text, "")
 		}
 		for _, line := range []struct {
 			name string
 			list []string
-		}{{"packages that go", s.Goes}, {"modules won", s.Gains}, {"lost", s.Losses}} {
+		}{{"next kernel", one(s.NextKernel)}, {"packages that go", s.Goes}, {"modules won", s.Gains}, {"lost", s.Losses}} {
 			if len(line.list) > 0 {
-				fmt.Fprintf(&b, "  %s: %s\n", line.name, strings.Join(line.list, ", "))
+				r.wrap("  ", "    ", line.name+": "+strings.Join(line.list, ", "), "")
 			}
 		}
 	}
+	b.WriteString(r.text.String())
 	_, err := w.Write(b.Bytes())
 	return err
 }
@@ -74,4 +73,12 @@ func unknownSize(n int64) string {
 		return "?"
 	}
 	return size(n)
+}
+
+// one is a list of a text, empty when there is none.
+func one(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return []string{text}
 }

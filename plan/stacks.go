@@ -62,6 +62,13 @@ func judgeVendor(in rules.Input, s Stack, req Request) stackOffer {
 	if req.Stack != "" && req.Stack != s.Stack {
 		mine.Version, mine.Stack = "", "" // the version that was asked for is of another stack
 	}
+	if never := hopeless(in); len(never) > 0 {
+		s.Status = Unsupported
+		for _, f := range never {
+			s.Reasons = append(s.Reasons, reason(f))
+		}
+		return stackOffer{stack: s}
+	}
 	in.Version = mine.Version
 	all := rules.Candidates(in, s.Stack)
 	if len(all) == 0 {
@@ -81,6 +88,14 @@ func judgeVendor(in rules.Input, s Stack, req Request) stackOffer {
 	o.stack.Verdict = StackPossible
 	o.stack.Reasons = o.reasons
 	return o
+}
+
+// hopeless are the refusals that no other request would help against. A driver container is the one thing
+// that is meant to be run inside a container.
+func hopeless(in rules.Input) []rules.Finding {
+	return slices.DeleteFunc(rules.Refusals(rules.Judge(in, rules.Anything)), func(f rules.Finding) bool {
+		return f.Code == rules.Container && in.Method == rules.InContainer
+	})
 }
 
 // describe fills in what is known of the release.

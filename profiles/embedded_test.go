@@ -193,18 +193,22 @@ func TestRenamedPackages(t *testing.T) {
 }
 
 func TestBuildOptions(t *testing.T) {
-	b := *load(t, "edge").Build
-	b.Prefix = "/opt/other"
+	b := load(t, "edge").Build
+	options := b.Options("64.0")
 	for _, want := range []string{
-		"-DCMAKE_INSTALL_PREFIX=/opt/other", "-DCMAKE_INSTALL_SYSCONFDIR=/opt/other/etc", "-DCMAKE_INSTALL_RUNDIR=/run",
-		"-DNO_MAN_PAGES=1", "-DSYSUSERS_DIR=/opt/other/lib/sysusers.d",
+		"-DCMAKE_INSTALL_PREFIX=/opt/rdma-core/64.0", "-DCMAKE_INSTALL_SYSCONFDIR=/opt/rdma-core/64.0/etc", "-DCMAKE_INSTALL_RUNDIR=/run",
+		"-DNO_MAN_PAGES=1", "-DSYSUSERS_DIR=/opt/rdma-core/64.0/lib/sysusers.d",
 	} {
-		if !slices.Contains(b.Options(), want) {
-			t.Errorf("no %s in %v", want, b.Options())
+		if !slices.Contains(options, want) {
+			t.Errorf("no %s in %v", want, options)
 		}
 	}
-	if !slices.IsSorted(b.Options()) {
-		t.Errorf("not in order: %v", b.Options())
+	if !slices.IsSorted(options) || strings.Contains(strings.Join(options, " "), "{") {
+		t.Errorf("not in order or not filled in: %v", options)
+	}
+	other := profiles.Build{Prefix: "/opt/other", CMake: map[string]string{"CMAKE_INSTALL_SYSCONFDIR": "{prefix}/etc"}}
+	if diff := cmp.Diff([]string{"-DCMAKE_INSTALL_PREFIX=/opt/other", "-DCMAKE_INSTALL_SYSCONFDIR=/opt/other/etc"}, other.Options("1.0")); diff != "" {
+		t.Error(diff)
 	}
 }
 

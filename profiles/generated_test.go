@@ -37,6 +37,7 @@ func TestResolved(t *testing.T) {
 			if err := os.WriteFile(file, data.Bytes(), 0o644); err != nil {
 				t.Fatal(err)
 			}
+			continue // what is compiled in is the old one
 		}
 		have, err := os.ReadFile(file)
 		if err != nil || !bytes.Equal(have, data.Bytes()) {

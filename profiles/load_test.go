@@ -165,6 +165,7 @@ func TestFaultyProfiles(t *testing.T) {
 		{"prefix: /opt/rdma-core", "prefix: /usr", "mine.yaml:27:11", "prefix"},
 		{"prefix: /opt/rdma-core", "prefix: /opt", "mine.yaml:27:11", "prefix"},
 		{"prefix: /opt/rdma-core", "prefix: /opt/../usr", "mine.yaml:27:11", "prefix"},
+		{"prefix: /opt/rdma-core", "prefix: \"/opt/{prefix}\"", "mine.yaml:27:11", "prefix"},
 		{"NO_MAN_PAGES:", "NO_VALGRIND:", "mine.yaml:28:11", "ENABLE_VALGRIND"},
 		{"NO_MAN_PAGES:", "CMAKE_C_COMPILER_LAUNCHER:", "mine.yaml:28:11", "not one of"},
 		{"NO_MAN_PAGES:", "CMAKE_INSTALL_PREFIX:", "mine.yaml:28:11", "not one of"},
@@ -237,7 +238,7 @@ func FuzzProfile(f *testing.F) {
 			}
 		}
 		if p.Build != nil {
-			for _, option := range p.Build.Options() {
+			for _, option := range p.Build.Options("64.0") {
 				if strings.ContainsAny(option, " \t\r\n;$`'\"\\") || strings.Contains(option, "..") {
 					t.Errorf("option %q was accepted", option)
 				}

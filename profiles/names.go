@@ -23,7 +23,7 @@ var (
 	rpmName     = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_+.-]{0,99}$`)
 	rpmArch     = regexp.MustCompile(`\.(noarch|src|nosrc|i[3-6]86|x86_64|aarch64|ppc64le|s390x|armv7hl)$`)
 	cmakeValue  = regexp.MustCompile(`^(\{prefix\})?[A-Za-z0-9_/.+-]{0,200}$`)
-	buildPrefix = regexp.MustCompile(`^(/opt|/usr/local)(/[A-Za-z0-9_][A-Za-z0-9_.+-]{0,60}){1,4}$`)
+	buildPrefix = regexp.MustCompile(`^(/opt|/usr/local)(/([A-Za-z0-9_][A-Za-z0-9_.+-]{0,60}|\{version\})){1,4}$`)
 	sourceLevel = regexp.MustCompile(`^[0-9]{1,3}(\.[0-9]{1,3})?$`)
 )
 
@@ -74,7 +74,7 @@ func CheckName(text string) error {
 // refused: its packages own files of the same names there, and the next upgrade puts the old ones back
 // beside the new.
 func CheckPrefix(text string) error {
-	return matches(buildPrefix, text, "a prefix", "a directory of its own below /opt or /usr/local; in /usr the distribution's packages own the same files")
+	return matches(buildPrefix, text, "a prefix", "a directory of its own below /opt or /usr/local, {version} may be a part of it; in /usr the distribution's packages own the same files")
 }
 
 // CheckModule says why text cannot be the name of a kernel module.

@@ -59,7 +59,8 @@ type Vendor struct {
 type Build struct {
 	// Version is a release of rdma-core, or "newest".
 	Version string `yaml:"version" json:"version"`
-	// Prefix is a directory of its own below /opt or /usr/local.
+	// Prefix is a directory of its own below /opt or /usr/local; {version} as a part of it stands for the
+	// version that is built. PrefixFor fills it in.
 	Prefix string `yaml:"prefix" json:"prefix"`
 	// CMake are options by name, without -D; {prefix} in a value stands for Prefix.
 	CMake map[string]string `yaml:"cmake" json:"cmake,omitempty"`

@@ -51,15 +51,24 @@ func (v Vendor) SetsFor(stack string) []string {
 	return nil
 }
 
-// Options are the options of cmake's command line, the prefix among them, sorted.
-func (b Build) Options() []string {
-	out := []string{"-DCMAKE_INSTALL_PREFIX=" + b.Prefix}
+// PrefixFor is the directory that a version is built into.
+func (b Build) PrefixFor(version string) string {
+	return strings.ReplaceAll(b.Prefix, versionWord, version)
+}
+
+// Options are the options of cmake's command line for a version, the prefix among them, sorted.
+func (b Build) Options(version string) []string {
+	prefix := b.PrefixFor(version)
+	out := []string{"-DCMAKE_INSTALL_PREFIX=" + prefix}
 	for _, name := range slices.Sorted(maps.Keys(b.CMake)) {
-		out = append(out, "-D"+name+"="+strings.ReplaceAll(b.CMake[name], prefixWord, b.Prefix))
+		out = append(out, "-D"+name+"="+strings.ReplaceAll(b.CMake[name], prefixWord, prefix))
 	}
 	slices.Sort(out)
 	return out
 }
 
-// prefixWord stands for the prefix in the value of an option.
-const prefixWord = "{prefix}"
+// What stands for the prefix in the value of an option, and for the version in the prefix.
+const (
+	prefixWord  = "{prefix}"
+	versionWord = "{version}"
+)

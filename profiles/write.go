@@ -129,7 +129,7 @@ func (w *writer) build(b *Build) {
 	}
 	w.line("build:")
 	w.value("build/version", "  version", quoted(b.Version))
-	w.value("build/prefix", "  prefix", b.Prefix)
+	w.value("build/prefix", "  prefix", quoted(b.Prefix))
 	if len(b.CMake) > 0 {
 		w.line("  cmake:")
 		for _, name := range slices.Sorted(maps.Keys(b.CMake)) {

@@ -107,7 +107,7 @@ Start with "rdmactl plan": it needs no root and changes nothing.` + exitStatus(a
 	)
 	cmd.AddCommand(
 		newDetectCmd(g), newPlanCmd(g), newInstallCmd(g), newVerifyCmd(g), newRollbackCmd(g), newHistoryCmd(g),
-		newExplainCmd(g), newProfilesCmd(g), newVersionCmd(g), newCompletionCmd(g),
+		newExplainCmd(g), newProfilesCmd(g), newMatrixCmd(g), newVersionCmd(g), newCompletionCmd(g),
 	)
 	cmd.SetHelpCommandGroupID("around")
 	return cmd

@@ -23,7 +23,7 @@ seen to support, each with its source. It is built in; files in /etc/rdmactl/mat
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newMatrixLintCmd(g))
+	cmd.AddCommand(newMatrixQueryCmd(g), newMatrixImportCmd(g), newMatrixLintCmd(g))
 	return cmd
 }
 

@@ -1,5 +1,3 @@
-//go:build holdings
-
 package main
 
 import (
@@ -9,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"text/tabwriter"
@@ -110,8 +109,8 @@ func runMatrixImport(ctx context.Context, sources []string, opts importOptions, 
 	switch {
 	case opts.save == "":
 		fmt.Fprintln(g.err, "hint: with --save FILE this becomes a matrix file that `plan` can use")
-	case !strings.HasPrefix(opts.save, matrixDir+"/"):
-		fmt.Fprintf(g.err, "hint: `rdmactl plan --matrix %s` uses it; in %s it is used always\n", opts.save, matrixDir)
+	case filepath.Base(filepath.Dir(opts.save)) != "matrix.d":
+		fmt.Fprintf(g.err, "hint: `rdmactl plan --matrix %s` uses it; in /etc/rdmactl/matrix.d it is used always\n", opts.save)
 	}
 	return nil
 }

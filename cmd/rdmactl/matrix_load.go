@@ -14,7 +14,7 @@ import (
 )
 
 // maxMatrix bounds one matrix file in bytes: an import of a large repository has some megabytes.
-const maxMatrix = 32 << 20
+const maxMatrix = 16 << 20
 
 // loadMatrix is the built-in matrix with the files of the administrator and of --matrix.
 func (o *wishOptions) loadMatrix() (*matrix.Index, error) {

@@ -336,11 +336,14 @@ func (im *importer) readLocalRepo(ctx context.Context, a *archive, outer pkg, by
 	if err != nil {
 		return nil, err
 	}
+	f.folder = folder
+	// What signed packages say is not mixed with what an unsigned one says.
+	if f.signed == "" || by != "" {
+		f.packages = append(f.packages, outer)
+	}
 	if f.signed == "" {
 		f.signed = by
 	}
-	f.folder = folder
-	f.packages = append(f.packages, outer)
 	return f, nil
 }
 

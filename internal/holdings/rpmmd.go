@@ -198,7 +198,16 @@ func (im *importer) readRPMMD(ctx context.Context, t tree, dir string) (*found, 
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
-	unsigned := sig == nil
+	each := false
+	if sig == nil {
+		_, err := t.list(".")
+		each = !errors.Is(err, errNoList) && len(im.judge.keys) > 0
+		if !each {
+			if err := im.judge.unsigned("the index of the repository (repomd.xml)"); err != nil {
+				return nil, err
+			}
+		}
+	}
 	md, err := parseRepomd(data)
 	if err != nil {
 		return nil, err
@@ -216,14 +225,8 @@ func (im *importer) readRPMMD(ctx context.Context, t tree, dir string) (*found, 
 	if err := im.checkFiles(t, f); err != nil {
 		return nil, err
 	}
-	if !unsigned {
-		return f, im.kernelsOfRPMs(ctx, t, md, f)
-	}
-	if _, err := t.list("."); !errors.Is(err, errNoList) && len(im.judge.keys) > 0 {
+	if each {
 		return f, im.judgePackages(ctx, t, f)
-	}
-	if err := im.judge.unsigned("the index of the repository (repomd.xml)"); err != nil {
-		return nil, err
 	}
 	return f, im.kernelsOfRPMs(ctx, t, md, f)
 }

@@ -55,8 +55,8 @@ type Candidate struct {
 	// Evidence is the strongest kind of row that names the system, RHEL's for a rebuild; empty for none.
 	// Among unknown releases one that was seen for the system at all is the better guess.
 	Evidence matrix.Evidence
-	Method  string // repository, local-repo, bundle, source, vendor-script, container
-	Modules string // prebuilt, dkms, built, inbox
+	Method   string // repository, local-repo, bundle, source, vendor-script, container
+	Modules  string // prebuilt, dkms, built, inbox
 	// Label is the vendor's name of the system: rhel9.4, rhel9, ubuntu22.04. A rebuild has the label of
 	// RHEL of the same minor release, never of another.
 	Label string
@@ -103,7 +103,7 @@ func Candidates(in Input, stack string) []Candidate {
 		c := &out[i]
 		c.Release, c.Status = release, Unknown
 		c.Branch = host.branch(release)
-		host.doubts = host.doubts[:0]
+		host.version, host.doubts = in.Matrix.VersionOf(release), host.doubts[:0]
 		for _, rule := range list {
 			if len(c.Refusals) > 0 && !rule.Beside {
 				break
@@ -111,7 +111,7 @@ func Candidates(in Input, stack string) []Candidate {
 			rule.Judge(host, c)
 		}
 		if len(c.Refusals) > 0 {
-			c.Status, c.Reasons, c.Warnings = Unsupported, nil, nil
+			c.Status, c.Reasons, c.Warnings, c.Method, c.Modules = Unsupported, nil, nil, "", ""
 		}
 	}
 	return out

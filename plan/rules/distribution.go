@@ -18,7 +18,7 @@ func distribution() Rule {
 		name := d.PrettyName.Or(d.ID.Or(family))
 		if len(in.Profile.Packages[family]) == 0 {
 			return refuse(UnsupportedDistro, d.Family.Source,
-				"profile %s knows the packages of the apt family only, and %s is of the family %s", in.Profile.Name, name, family)
+				"profile %s has no packages for the family %s of %s", in.Profile.Name, family, name)
 		}
 		manager := in.Facts.Packages.Manager
 		if text, ok := manager.Get(); (ok && !slices.Contains(managers(family), text)) || manager.IsAbsent() {
@@ -29,8 +29,13 @@ func distribution() Rule {
 }
 
 func managers(family string) []string {
-	if family == "debian" {
+	switch family {
+	case "debian":
 		return []string{"apt"}
+	case "rhel":
+		return []string{"dnf", "yum"}
+	case "suse":
+		return []string{"zypper"}
 	}
 	return nil
 }

@@ -58,6 +58,10 @@ func hardware() Rule {
 			return foreignHardware(in, foreign)
 		}
 		pci := in.Facts.PCI
+		if pci.IsUnknown() && in.Named {
+			// The user chose; a ticket without lspci is no reason to answer nothing.
+			return warn(HardwareUnknown, pci.Source, "nothing tells which PCI devices this host has, so nothing says that the stack serves its card")
+		}
 		if pci.IsUnknown() {
 			found := refuse(HardwareUnknown, pci.Source, "nothing tells which PCI devices this host has, so nothing can be chosen for its card")
 			found[0].Looked = looked(in)

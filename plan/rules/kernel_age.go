@@ -25,6 +25,9 @@ func kernelAge() Rule {
 		if in.Profile.SoftRoCE != nil && older("5.1") {
 			return refuse(KernelTooOld, source, "kernel %s cannot make a Soft-RoCE device with rdma link add, which needs 5.1", release)
 		}
+		if in.Facts.Distro.Family.Or("") == "rhel" {
+			return nil // RHEL keeps one kernel number for years while the RDMA code in it moves
+		}
 		var lacks []string
 		for _, m := range in.Modules {
 			// An old number is no proof where the module is there: distributions bring drivers to old kernels.

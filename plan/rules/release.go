@@ -62,11 +62,26 @@ func ReleaseKnown(in Input) bool {
 
 func inboxOf(in Input) (inboxRelease, bool) {
 	name := ReleaseName(in)
-	i := slices.IndexFunc(inboxReleases(), func(r inboxRelease) bool { return r.name == name })
-	if i < 0 {
+	if i := slices.IndexFunc(inboxReleases(), func(r inboxRelease) bool { return r.name == name }); i >= 0 {
+		return inboxReleases()[i], true
+	}
+	if in.Matrix == nil {
 		return inboxRelease{}, false
 	}
-	return inboxReleases()[i], true
+	s := systemOf(in)
+	if r, ok := in.Matrix.Inbox(s.rowID(), s.rowVersion(), ""); ok {
+		return inboxRelease{name, r.Kernel}, true
+	}
+	// The package names of the RHEL family are those of the major release; a minor one that nobody looked
+	// at has other versions of them.
+	if s.family == "rhel" {
+		for _, r := range in.Matrix.Matrix().Inbox {
+			if r.ID == "rhel" && majorOf(r.VersionID) == majorOf(s.rowVersion()) {
+				return inboxRelease{name: name}, true
+			}
+		}
+	}
+	return inboxRelease{}, false
 }
 
 func release() Rule {

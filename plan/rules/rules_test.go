@@ -126,6 +126,13 @@ func hosts() []struct {
 		{"not-linux", "inbox", with(on(func(f *facts.Facts) { f.Kernel.Release = facts.Is("6.1.0-custom-RELEASE", "uname -r") })), "", ""},
 		{"not-linux", "inbox", nil, "", ""},
 
+		{"dropped-devices", "inbox", with(system("centos", "8", "rhel", "4.18.0-305.el8.x86_64"), pci(cx2), small), "device-dropped!", "stay on EL 7"},
+		{"dropped-devices", "inbox", with(system("rhel", "8.4", "rhel", "4.18.0-305.el8.x86_64"), pci(cx2), small), "device-dropped!", "15b3:6750"},
+		{"dropped-devices", "inbox", with(system("rhel", "7.9", "rhel", "3.10.0-1160.el7.x86_64"), pci(cx2), small), "", ""},
+		{"dropped-devices", "inbox", with(system("rhel", "8.4", "rhel", "4.18.0-305.el8.x86_64"), pci(cx3), small), "", ""},
+		{"dropped-devices", "inbox", with(system("rhel", "8.4", "rhel", "4.18.0-305.el8.x86_64"), pci(boundCX2()), small), "", ""}, // a third party's module serves it
+		{"dropped-devices", "inbox", with(system("rhel", "8.4", "rhel", "4.18.0-305.el8.x86_64"), pci(cx2)), "", ""},               // no matrix
+
 		{"container", "inbox", with(on(func(f *facts.Facts) {
 			f.Platform.Container = facts.Is(true, "virt")
 			f.Platform.ContainerRuntime = facts.Is("podman", "virt")

@@ -21,18 +21,21 @@ func knownBuilds() VendorRule {
 		if len(h.builds) == 0 || c.Holding != nil && c.Modules == ModulesPrebuilt {
 			return
 		}
-		v := h.matrix.VersionOf(c.Release)
-		about := func(b *matrix.Build) bool { return len(b.Versions) == 0 || h.matrix.Meets(b.Versions, v) }
 		sure := 0
+		h.failing = h.failing[:0]
 		for i := range h.builds {
-			if b := &h.builds[i]; b.Works && about(b) && confidence(b) > sure {
+			b := &h.builds[i]
+			switch {
+			case len(b.Versions) > 0 && !h.matrix.Meets(b.Versions, h.version):
+			case !b.Works:
+				h.failing = append(h.failing, b)
+			case confidence(b) > sure:
 				sure = confidence(b)
 				c.because(h.say("build "+b.ID, func() Finding { return h.built(b, KernelKnownToWork, Warn) }))
 			}
 		}
-		for i := range h.builds {
-			b := &h.builds[i]
-			if b.Works || !about(b) || sure >= confidence(b) {
+		for _, b := range h.failing {
+			if sure >= confidence(b) {
 				continue
 			}
 			switch {

@@ -56,9 +56,8 @@ const (
 // serves says whether a release serves a generation, and why not.
 func (h *vendorHost) serves(card *hostCard, generation string, r *matrix.Release) (answer, Finding) {
 	if list := card.rules[generation]; len(list) > 0 {
-		v := h.matrix.VersionOf(r)
 		for i := range list {
-			if !h.matrix.Meets(list[i].Allowed, v) || len(list[i].Arch) > 0 && !slices.Contains(list[i].Arch, h.arch) {
+			if !h.matrix.Meets(list[i].Allowed, h.version) || len(list[i].Arch) > 0 && !slices.Contains(list[i].Arch, h.arch) {
 				continue
 			}
 			if branch := list[i].Recommended; branch != "" && branch != r.Branch && !Names(h.in.Version, r) {

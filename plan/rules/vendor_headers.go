@@ -33,20 +33,21 @@ func kernelHeaders() VendorRule {
 
 func (h *vendorHost) findHeaders() []Finding {
 	headers := h.in.Facts.Kernel.Headers
+	source := named(headers.Source, "/lib/modules/"+h.kernel.release+"/build")
 	name := HeadersPackage(h.in)
 	other := h.in.OtherKernel()
 	switch {
 	case headers.IsKnown() && !other, h.headersInstalled():
 		return nil
 	case headers.IsAbsent() && !other && name == "":
-		return refuse(HeadersMissing, headers.Source, "the headers of kernel %s are not there, and no package of %s can supply them: it is not a kernel of the distribution. "+
+		return refuse(HeadersMissing, source, "the headers of kernel %s are not there, and no package of %s can supply them: it is not a kernel of the distribution. "+
 			"Modules built against other headers do not fit. The kernel's own drivers with rdma-core (inbox) serve, or an image with the headers of the same build", h.kernel.release, h.system.name)
 	case headers.IsAbsent() && !other:
-		return warn(HeadersToInstall, headers.Source, "the headers of kernel %s are not there and modules are built; %s brings them", h.kernel.release, name)
+		return warn(HeadersToInstall, source, "the headers of kernel %s are not there and modules are built; %s brings them", h.kernel.release, name)
 	case name == "":
-		return warn(HeadersNotTold, headers.Source, "modules are built, which takes the headers of exactly kernel %s; nothing tells whether they are there, and no package of %s supplies them", h.kernel.release, h.system.name)
+		return warn(HeadersNotTold, source, "modules are built, which takes the headers of exactly kernel %s; nothing tells whether they are there, and no package of %s supplies them", h.kernel.release, h.system.name)
 	}
-	return warn(HeadersNotTold, headers.Source, "modules are built, which takes the headers of exactly kernel %s; nothing tells whether they are there; the package is %s", h.kernel.release, name)
+	return warn(HeadersNotTold, source, "modules are built, which takes the headers of exactly kernel %s; nothing tells whether they are there; the package is %s", h.kernel.release, name)
 }
 
 // headersInstalled looks for the package in the database.

@@ -22,7 +22,10 @@ type vendorHost struct {
 	foreign    []facts.PCIDevice
 	installed  installedStack
 	// builds are the entries of the matrix that are about this system and kernel, whatever the release.
-	builds []matrix.Build
+	builds  []matrix.Build
+	failing []*matrix.Build // of builds, those of the release that is judged that report a failure
+	// version is that of the release that is judged.
+	version version.StackVersion
 	// fixed are findings that are the same for all releases, by rule; nil until they are made.
 	fixed map[string][]Finding
 	// holdings are repositories and bundles at hand for this system and architecture.

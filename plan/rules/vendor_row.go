@@ -47,7 +47,7 @@ func systemRow() VendorRule {
 		if h.stack == "rdma-core" {
 			return
 		}
-		c.Layout, _ = h.matrix.Layout(h.stack, h.matrix.VersionOf(c.Release), h.system.family)
+		c.Layout, _ = h.matrix.Layout(h.stack, h.version, h.system.family)
 		c.Label = h.label(c)
 		best, weak, otherArch := h.rows(c.Release)
 		held := h.held(c)
@@ -229,7 +229,7 @@ func (h *vendorHost) documented(c *Candidate, m *rowMatch) {
 			Text: "the row tells no architecture, and " + orUntold(h.arch) + " is not the usual one",
 		})
 	} else if h.arch == "" {
-		c.lower(Unknown, Finding{Code: ArchNotTold, Effect: Warn, Source: h.archSource, Text: "nothing tells the architecture of this host"})
+		c.lower(Unknown, Finding{Code: ArchNotTold, Effect: Warn, Source: named(h.archSource, "uname -m"), Text: "nothing tells the architecture of this host"})
 	}
 	switch m.fit {
 	case fitOff:
@@ -243,7 +243,7 @@ func (h *vendorHost) documented(c *Candidate, m *rowMatch) {
 		})
 	case fitUntold:
 		if h.kernel.kind == kernelUntold {
-			c.lower(Unknown, Finding{Code: KernelNotTold, Effect: Warn, Source: h.kernel.source, Text: "nothing tells the kernel that the plan is for"})
+			c.lower(Unknown, Finding{Code: KernelNotTold, Effect: Warn, Source: named(h.kernel.source, "uname -r"), Text: "nothing tells the kernel that the plan is for"})
 		}
 	case fitExact, fitErrata:
 	}

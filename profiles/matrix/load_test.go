@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -88,53 +89,53 @@ func TestLoadSound(t *testing.T) {
 	}
 }
 
-// TestLoadFaults changes one thing in the sound file.
+// TestLoadFaults changes one thing in the sound file; the fault is to be named where at stands first.
 func TestLoadFaults(t *testing.T) {
-	for _, tt := range []struct{ name, old, new, want string }{
-		{"unknown section", "branches:", "branchs:", `m.yaml:3:1: unknown key "branchs"; did you mean "branches"?`},
-		{"unknown key of a row", "model: primary", "modle: primary", `m.yaml:16:109: unknown key "modle"; did you mean "model"?`},
-		{"unquoted version", `version: "30.10-1.2.3.4"` + "\n    branch", "version: 30.10\n    branch", `m.yaml:7:14: version must be a string, not the number 30.10; quote it: "30.10"`},
-		{"unquoted date", `date: "2030-10-31"`, "date: 2030-10-31", `m.yaml:10:11: date must be a string, not the date 2030-10-31; quote it: "2030-10-31"`},
-		{"unquoted yes", `lts: "yes"`, "lts: true", `m.yaml:9:10: lts must be a string, not the boolean true; quote it: "true"`},
-		{"list for a text", "text: fails", "text: [fails]", `m.yaml:24:158: text must be a string, not a list`},
-		{"other kind", "kind: Matrix", "kind: Profile", `m.yaml:2:7: "Profile" is not one of Matrix`},
-		{"no kind", "kind: Matrix\n", "", `m.yaml:1:1: key "kind" is missing`},
-		{"other api", "rdmactl/v1", "rdmactl/v2", `m.yaml:1:13: "rdmactl/v2" is not one of rdmactl/v1`},
-		{"stack", "- stack: mlnx-ofed\n    version", "- stack: mlnx_ofed\n    version", `m.yaml:6:12: "mlnx_ofed" is not one of inbox, rdma-core, ofed, mlnx-ofed, doca-ofed`},
-		{"constraint", ">= 30.10, < 30.11", ">= 30.10 < 30.11", `m.yaml:4:63: cannot read version constraint ">= 30.10 < 30.11": ">= 30.10 < 30.11" is not an operator (=, !=, >, <, >=, <=, ~>) with digits`},
-		{"no constraint", `versions: [">= 30.10, < 30.11"], `, "", `m.yaml:4:5: key "versions" is missing`},
-		{"expression", "'-64k$'", "'-64k('", "m.yaml:24:135: \"-64k(\" is not a regular expression: error parsing regexp: missing closing ): `-64k(`"},
-		{"long expression", "'-64k$'", "'" + strings.Repeat("a", 301) + "'", `m.yaml:24:135: the regular expression is longer than 300 bytes`},
-		{"huge repetition", "'-64k$'", "'(a{1000}){1000}'", "m.yaml:24:135: \"(a{1000}){1000}\" is not a regular expression: error parsing regexp: invalid repeat count: `{1000}`"},
-		{"evidence", "documented-table", "hearsay", `m.yaml:16:20: "hearsay" is not one of documented-table, driver-container, third-party, bundle-name, tested`},
-		{"no evidence", "evidence: documented-table, ", "", `m.yaml:16:9: key "evidence" is missing`},
-		{"id", "id: rhel, version_id: \"9.4\", arch: x86_64, kernel:", "id: RHEL, version_id: \"9.4\", arch: x86_64, kernel:", `m.yaml:16:42: "RHEL" is not an ID of os-release in lower case`},
-		{"month", `start: "2030-10"`, `start: "2030-13"`, `m.yaml:4:93: "2030-13" is not a day (2024-10-31) or a month (2024-10)`},
-		{"day", "2030-10-31", "2030-02-30", `m.yaml:10:11: "2030-02-30" is not a day (2024-10-31) or a month (2024-10)`},
-		{"end before start", `end_computed: "2033-10"`, `end_computed: "2029-10"`, `m.yaml:4:118: "2029-10" is before the start "2030-10"`},
-		{"control character", "text: fails", `text: "fails\e[2J"`, `m.yaml:24:158: must be one line of printable text, byte 5 is not`},
-		{"line break", "text: fails", `text: "a\nb"`, `m.yaml:24:158: must be one line of printable text, byte 1 is not`},
-		{"bidirectional override", "text: fails", `text: "a\u202eb"`, `m.yaml:24:158: must be one line of printable text, byte 1 is not`},
-		{"long text", "text: fails", "text: " + strings.Repeat("a", 2001), `m.yaml:24:158: is longer than 2000 bytes`},
-		{"no source", "text: from 30.10 on, source: [here]", "text: from 30.10 on", `m.yaml:19:5: key "source" is missing`},
-		{"empty source", "text: from 30.10 on, source: [here]", `text: from 30.10 on, source: [" "]`, `m.yaml:19:125: a source must say something`},
-		{"card", "card: connectx-11, allowed", "card: ConnectX-11, allowed", `m.yaml:19:30: "ConnectX-11" is not a generation, such as connectx-6-dx`},
-		{"firmware", `"28.60.1000"`, "new", `m.yaml:13:28: cannot read firmware version "new": it does not start with a digit`},
-		{"firmware of nothing", "{connectx-7: \"28.60.1000\"}", "{CX7: \"28.60.1000\"}", `m.yaml:13:21: "CX7" is not a generation, such as connectx-6-dx`},
-		{"kmp of two minds", "kernel: '^7\\.0\\.'", "kernel: '^7\\.0\\.', disabled: true", `m.yaml:28:5: give one of kernel, disabled and not_checked`},
-		{"http repository", "https://example.com", "http://example.com", `m.yaml:33:17: "http://example.com/{version}/{label}/{arch}/" is not an https address`},
-		{"fingerprint", "CAE649B3B3929F8470D4D33BA024F6F0E6D6A281", "E6D6A281", `m.yaml:36:34: "E6D6A281" is not a fingerprint of 40 upper-case hex digits`},
-		{"package with an option", "meta: [mlnx-ofed-all]", "meta: [--nodeps]", `m.yaml:37:12: "--nodeps" is not a package name`},
-		{"package with a blank", "meta: [mlnx-ofed-all]", "meta: [a b]", `m.yaml:37:12: "a b" is not a package name`},
-		{"module", "present: [mlx5_ib]", "present: [../mlx5_ib]", `m.yaml:40:81: "../mlx5_ib" is not a kernel module`},
-		{"present and absent", "absent: [siw]", "absent: [mlx5_ib]", `m.yaml:40:100: module mlx5_ib is given as present and as absent`},
-		{"PCI id", `devices: ["1003"]`, `devices: ["0x1003"]`, `m.yaml:46:36: "0x1003" is not a PCI id of four hex digits in lower case`},
-		{"more in than rows", "rows: 3, in: 1", "rows: 3, in: 4", `m.yaml:50:49: 4 of 3 rows cannot be in the matrix`},
-		{"no reason", ", why: too many", "", `m.yaml:50:5: key "why" is missing: 2 of 3 rows are not in the matrix`},
-		{"time", "2030-11-30T10:00:00Z", "2030-11-30", `m.yaml:52:172: "2030-11-30" is not a time, such as 2026-11-30T10:00:00Z`},
-		{"size", "bytes: 12", "bytes: -12", `m.yaml:52:280: -12 is not a size`},
-		{"repeated release", "cards:\n", "  - {stack: mlnx-ofed, version: \"30.10.1.2.3.4\", branch: \"30.10\", lts: \"yes\", source: [here]}\ncards:\n", `m.yaml:18:5: release mlnx-ofed 30.10.1.2.3.4 is already given in this file`},
-		{"second document", "branches:", "---\nbranches:", `m.yaml:4:1: a second document starts here; only one is allowed`},
+	for _, tt := range []struct{ name, old, new, at, want string }{
+		{"unknown section", "branches:", "branchs:", `branchs:`, `unknown key "branchs"; did you mean "branches"?`},
+		{"unknown key of a row", "model: primary", "modle: primary", `modle: primary}`, `unknown key "modle"; did you mean "model"?`},
+		{"unquoted version", `version: "30.10-1.2.3.4"` + "\n    branch", "version: 30.10\n    branch", "30.10\n    branch", `version must be a string, not the number 30.10; quote it: "30.10"`},
+		{"unquoted date", `date: "2030-10-31"`, "date: 2030-10-31", `2030-10-31`, `date must be a string, not the date 2030-10-31; quote it: "2030-10-31"`},
+		{"unquoted yes", `lts: "yes"`, "lts: true", "true\n    date", `lts must be a string, not the boolean true; quote it: "true"`},
+		{"list for a text", "text: fails", "text: [fails]", `[fails], confidence: low, source: `, `text must be a string, not a list`},
+		{"other kind", "kind: Matrix", "kind: Profile", `Profile`, `"Profile" is not one of Matrix`},
+		{"no kind", "kind: Matrix\n", "", `apiVersion: rdmactl/v1`, `key "kind" is missing`},
+		{"other api", "rdmactl/v1", "rdmactl/v2", `rdmactl/v2`, `"rdmactl/v2" is not one of rdmactl/v1`},
+		{"stack", "- stack: mlnx-ofed\n    version", "- stack: mlnx_ofed\n    version", `mlnx_ofed`, `"mlnx_ofed" is not one of inbox, rdma-core, ofed, mlnx-ofed, doca-ofed`},
+		{"constraint", ">= 30.10, < 30.11", ">= 30.10 < 30.11", `">= 30.10 < 30.11"], start: "2030-`, `cannot read version constraint ">= 30.10 < 30.11": ">= 30.10 < 30.11" is not an operator (=, !=, >, <, >=, <=, ~>) with digits`},
+		{"no constraint", `versions: [">= 30.10, < 30.11"], `, "", `{stack: mlnx-ofed, name: "30.10", `, `key "versions" is missing`},
+		{"expression", "'-64k$'", "'-64k('", `'-64k('], works: false, text: fail`, "\"-64k(\" is not a regular expression: error parsing regexp: missing closing ): `-64k(`"},
+		{"long expression", "'-64k$'", "'" + strings.Repeat("a", 301) + "'", `'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa`, `the regular expression is longer than 300 bytes`},
+		{"huge repetition", "'-64k$'", "'(a{1000}){1000}'", `'(a{1000}){1000}'], works: false, `, "\"(a{1000}){1000}\" is not a regular expression: error parsing regexp: invalid repeat count: `{1000}`"},
+		{"evidence", "documented-table", "hearsay", `hearsay, id: rhel, version_id: "9.`, `"hearsay" is not one of documented-table, driver-container, third-party, bundle-name, tested`},
+		{"no evidence", "evidence: documented-table, ", "", `{id: rhel, version_id: "9.4", arch`, `key "evidence" is missing`},
+		{"id", "id: rhel, version_id: \"9.4\", arch: x86_64, kernel:", "id: RHEL, version_id: \"9.4\", arch: x86_64, kernel:", `RHEL, version_id: "9.4", arch: x86`, `"RHEL" is not an ID of os-release in lower case`},
+		{"month", `start: "2030-10"`, `start: "2030-13"`, `"2030-13", end_computed: "2033-10"`, `"2030-13" is not a day (2024-10-31) or a month (2024-10)`},
+		{"day", "2030-10-31", "2030-02-30", `"2030-02-30"`, `"2030-02-30" is not a day (2024-10-31) or a month (2024-10)`},
+		{"end before start", `end_computed: "2033-10"`, `end_computed: "2029-10"`, `"2029-10", source: [here]}`, `"2029-10" is before the start "2030-10"`},
+		{"control character", "text: fails", `text: "fails\e[2J"`, `"fails\e[2J", confidence: low, sou`, `must be one line of printable text, byte 5 is not`},
+		{"line break", "text: fails", `text: "a\nb"`, `"a\nb", confidence: low, source: [`, `must be one line of printable text, byte 1 is not`},
+		{"bidirectional override", "text: fails", `text: "a\u202eb"`, `"a\u202eb", confidence: low, sourc`, `must be one line of printable text, byte 1 is not`},
+		{"long text", "text: fails", "text: " + strings.Repeat("a", 2001), `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa`, `is longer than 2000 bytes`},
+		{"no source", "text: from 30.10 on, source: [here]", "text: from 30.10 on", `{stack: mlnx-ofed, card: connectx-`, `key "source" is missing`},
+		{"empty source", "text: from 30.10 on, source: [here]", `text: from 30.10 on, source: [" "]`, `" "]}`, `a source must say something`},
+		{"card", "card: connectx-11, allowed", "card: ConnectX-11, allowed", `ConnectX-11, allowed: [">= 30.10"]`, `"ConnectX-11" is not a generation, such as connectx-6-dx`},
+		{"firmware", `"28.60.1000"`, "new", `new}`, `cannot read firmware version "new": it does not start with a digit`},
+		{"firmware of nothing", "{connectx-7: \"28.60.1000\"}", "{CX7: \"28.60.1000\"}", `"28.60.1000"}`, `"CX7" is not a generation, such as connectx-6-dx`},
+		{"kmp of two minds", "kernel: '^7\\.0\\.'", "kernel: '^7\\.0\\.', disabled: true", `{label: rhel11.x, kernel: '^7\.0\.`, `give one of kernel, disabled and not_checked`},
+		{"http repository", "https://example.com", "http://example.com", `"http://example.com/{version}/{lab`, `"http://example.com/{version}/{label}/{arch}/" is not an https address`},
+		{"fingerprint", "CAE649B3B3929F8470D4D33BA024F6F0E6D6A281", "E6D6A281", `E6D6A281, kind: packages}`, `"E6D6A281" is not a fingerprint of 40 upper-case hex digits`},
+		{"package with an option", "meta: [mlnx-ofed-all]", "meta: [--nodeps]", `--nodeps]`, `"--nodeps" is not a package name`},
+		{"package with a blank", "meta: [mlnx-ofed-all]", "meta: [a b]", `a b]`, `"a b" is not a package name`},
+		{"module", "present: [mlx5_ib]", "present: [../mlx5_ib]", `../mlx5_ib], absent: [siw], sure: `, `"../mlx5_ib" is not a kernel module`},
+		{"present and absent", "absent: [siw]", "absent: [mlx5_ib]", `mlx5_ib], sure: seen, source: [her`, `module mlx5_ib is given as present and as absent`},
+		{"PCI id", `devices: ["1003"]`, `devices: ["0x1003"]`, `"0x1003"], distros: [rhel 11], tex`, `"0x1003" is not a PCI id of four hex digits in lower case`},
+		{"more in than rows", "rows: 3, in: 1", "rows: 3, in: 4", `4, why: too many}`, `4 of 3 rows cannot be in the matrix`},
+		{"no reason", ", why: too many", "", `{facts: more.yaml, group: all, row`, `key "why" is missing: 2 of 3 rows are not in the matrix`},
+		{"time", "2030-11-30T10:00:00Z", "2030-11-30", `"2030-11-30", packages: [{name: ml`, `"2030-11-30" is not a time, such as 2026-11-30T10:00:00Z`},
+		{"size", "bytes: 12", "bytes: -12", `-12}]}`, `-12 is not a size`},
+		{"repeated release", "cards:\n", "  - {stack: mlnx-ofed, version: \"30.10.1.2.3.4\", branch: \"30.10\", lts: \"yes\", source: [here]}\ncards:\n", `{stack: mlnx-ofed, version: "30.10`, `release mlnx-ofed 30.10.1.2.3.4 is already given in this file`},
+		{"second document", "branches:", "---\nbranches:", `branches:`, `a second document starts here; only one is allowed`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			text := strings.Replace(sound, tt.old, tt.new, 1)
@@ -145,8 +146,14 @@ func TestLoadFaults(t *testing.T) {
 			if err == nil {
 				t.Fatal("no error")
 			}
-			if !strings.Contains("\n"+err.Error()+"\n", "\n"+tt.want+"\n") {
-				t.Errorf("got\n%s\nwant\n%s", err, tt.want)
+			before, _, found := strings.Cut(text, tt.at)
+			if !found {
+				t.Fatalf("%q is not in the changed file", tt.at)
+			}
+			line := strings.Count(before, "\n")
+			want := fmt.Sprintf("m.yaml:%d:%d: %s", line+1, len(before)-strings.LastIndexByte(before, '\n'), tt.want)
+			if !strings.Contains("\n"+err.Error()+"\n", "\n"+want+"\n") {
+				t.Errorf("got\n%s\nwant\n%s", err, want)
 			}
 			if fault.KindOf(err) != fault.Usage {
 				t.Errorf("kind %v", fault.KindOf(err))

@@ -89,7 +89,7 @@ func whole[T any](m *merger, have, more []T, key func(T) string) []T {
 			continue
 		}
 		if !reflect.DeepEqual(unplaced(out[i]), unplaced(one)) {
-			m.contradiction(key(one), "is given otherwise", place(out[i]), place(one))
+			m.say(place(one), "%s contradicts the one of %s", key(one), placeName(place(out[i])))
 		}
 	}
 	return out
@@ -122,7 +122,7 @@ func combine[T any](m *merger, have, more []T, key func(T) string) []T {
 			name, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
 			value, ok := join(name, into.Field(f), from.Field(f))
 			if !ok {
-				m.contradiction(key(one), fmt.Sprintf("has %s %v, not %v", name, into.Field(f), from.Field(f)), place(out[i]), place(one))
+				m.say(place(one), "%s: %s %v contradicts %v of %s", title(one, key(one)), name, from.Field(f), into.Field(f), placeName(place(out[i])))
 				continue
 			}
 			into.Field(f).Set(value)
@@ -206,10 +206,16 @@ func newest(have, more []Holding) []Holding {
 	return out
 }
 
-func (m *merger) contradiction(what, how string, first, second strictyaml.Pos) {
-	m.problems = append(m.problems, strictyaml.Problem{
-		Pos: second, Text: fmt.Sprintf("%s contradicts %s: %s there", what, placeName(first), how),
-	})
+func (m *merger) say(at strictyaml.Pos, format string, args ...any) {
+	m.problems = append(m.problems, strictyaml.Problem{Pos: at, Text: fmt.Sprintf(format, args...)})
+}
+
+// title names an entry as its file does; the key of a release has another spelling.
+func title(entry any, key string) string {
+	if r, ok := entry.(Release); ok {
+		return "release " + r.Stack + " " + r.Version
+	}
+	return key
 }
 
 // placeName names where an entry is from.
