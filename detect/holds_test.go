@@ -20,8 +20,10 @@ func TestHoldFiles(t *testing.T) {
 		{
 			"dnf", parseVersionlock, "# Added lock\nlibibverbs-0:48.0-1.el9.*\nkernel-core-2:5.14.0-427.el9.x86_64\nrdma-core\n!ucx-1.17.0-1.el9.*\nLast metadata check: now\n",
 			[]facts.Hold{
-				{Package: "libibverbs", Version: "48.0-1.el9", Kind: "versionlock", Source: f}, {Package: "kernel-core", Version: "2:5.14.0-427.el9", Kind: "versionlock", Source: f},
-				{Package: "rdma-core", Kind: "versionlock", Source: f}, {Package: "ucx", Version: "1.17.0-1.el9", Kind: "exclude", Source: f},
+				{Package: "libibverbs", Version: "48.0-1.el9", Kind: "versionlock", Source: f},
+				{Package: "kernel-core", Version: "2:5.14.0-427.el9", Kind: "versionlock", Source: f},
+				{Package: "rdma-core", Kind: "versionlock", Source: f},
+				{Package: "ucx", Version: "1.17.0-1.el9", Kind: "exclude", Source: f},
 			},
 		},
 		{
@@ -47,7 +49,8 @@ func TestHoldFiles(t *testing.T) {
 		{
 			"preferences", parsePreferences, "Package: libibverbs1 rdma-core\nPin: version 50.0-2*\nPin-Priority: 1001\n\nPackage: *\nPin: origin https://u:p@mirror.example.com\nPin-Priority: 100\n\nPackage: broken\nPin: version 1\n",
 			[]facts.Hold{
-				{Package: "libibverbs1", Version: "version 50.0-2*", Kind: "pin", Priority: 1001, Source: f}, {Package: "rdma-core", Version: "version 50.0-2*", Kind: "pin", Priority: 1001, Source: f},
+				{Package: "libibverbs1", Version: "version 50.0-2*", Kind: "pin", Priority: 1001, Source: f},
+				{Package: "rdma-core", Version: "version 50.0-2*", Kind: "pin", Priority: 1001, Source: f},
 				{Package: "*", Version: "origin https://mirror.example.com", Kind: "pin", Priority: 100, Source: f},
 			},
 		},

@@ -197,7 +197,9 @@ func parseRepoFile(file, text string) []facts.Repository {
 				r.URL = withoutCredentials(words[0])
 			}
 		}
-		r.Excludes = append(fieldsOrCommas(v["exclude"]), fieldsOrCommas(v["excludepkgs"])...)
+		if patterns := append(fieldsOrCommas(v["exclude"]), fieldsOrCommas(v["excludepkgs"])...); len(patterns) > 0 {
+			r.Excludes = patterns
+		}
 		if n, err := strconv.Atoi(v["priority"]); err == nil {
 			r.Priority = n
 		}

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/rdmactl/rdmactl/facts"
 	"github.com/rdmactl/rdmactl/plan/rules"
@@ -16,7 +15,7 @@ func buildNeeds(in rules.Input, c *rules.Candidate) []PackageChange {
 	}
 	var out []PackageChange
 	if b := in.Profile.Build; b != nil && c.Release.Stack == "rdma-core" {
-		for _, p := range b.Packages[in.Facts.Distro.Family.Or("")] {
+		for _, p := range b.PackagesFor(in.Facts.Distro.Family.Or(""), rules.PackageRelease(in)) {
 			if !have(p.Name) {
 				out = append(out, PackageChange{Name: p.Name, Action: "install", Why: p.Why, Optional: p.Optional})
 			}
@@ -33,23 +32,17 @@ func buildNeeds(in rules.Input, c *rules.Candidate) []PackageChange {
 	return out
 }
 
-// buildOptions are the CMake options of the profile, sorted.
-func buildOptions(in rules.Input) []string {
-	b := in.Profile.Build
-	if b == nil {
+// buildOptions are the CMake options of the profile for a version.
+func buildOptions(in rules.Input, version string) []string {
+	if in.Profile.Build == nil {
 		return nil
 	}
-	var out []string
-	for name, value := range b.CMake {
-		out = append(out, "-D"+name+"="+strings.ReplaceAll(value, "{prefix}", b.Prefix))
-	}
-	slices.Sort(out)
-	return out
+	return in.Profile.Build.Options(version)
 }
 
 // vendorSet is the package set that the profile wants of a vendor stack and this release has.
 func vendorSet(in rules.Input, c *rules.Candidate) string {
-	for _, set := range in.Profile.Vendor.Sets[c.Release.Stack] {
+	for _, set := range in.Profile.Vendor.SetsFor(c.Release.Stack) {
 		if slices.Contains(c.Release.Profiles, set) || (c.Layout != nil && slices.Contains(c.Layout.Meta, set)) {
 			return set
 		}

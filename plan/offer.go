@@ -50,7 +50,8 @@ func pick(in rules.Input, all []rules.Candidate, req Request) offer {
 	}
 	exact := asked && len(list) == 1
 	named := req.Stack != "" || exact
-	preferLTS := in.Profile.Branches == "lts" && !asked && req.Version != "latest"
+	vendor := all[0].Release.Stack == "mlnx-ofed" || all[0].Release.Stack == "doca-ofed" // the others have no long-term branches
+	preferLTS := vendor && in.Profile.Branches == "lts" && !asked && req.Version != "latest"
 	onlyLTS := preferLTS && !named
 
 	var open, barred []rules.Candidate
@@ -62,7 +63,7 @@ func pick(in rules.Input, all []rules.Candidate, req Request) offer {
 		open = append(open, c)
 	}
 	if len(open) == 0 {
-		return none(in, list, barred, onlyLTS)
+		return none(in, nil, barred, onlyLTS)
 	}
 	groups := byBranch(open, in.Day, preferLTS)
 	takers := []func(*rules.Candidate) bool{func(c *rules.Candidate) bool { return documented(c.Status) }}
@@ -184,7 +185,11 @@ func taken(c *rules.Candidate, newer, older []rules.Candidate) offer {
 	for _, f := range c.Reasons {
 		o.reasons = append(o.reasons, reason(f))
 	}
-	text := c.Release.Version + " is the newest release of " + c.Release.Stack + " " + c.Release.Branch + " that fits this host"
+	text := c.Release.Version + " is the newest release of " + c.Release.Stack
+	if c.Release.Stack != "rdma-core" { // it has one line of releases
+		text += " " + c.Release.Branch
+	}
+	text += " that fits this host"
 	if c.Branch != nil && c.Branch.LTS {
 		text += ", a long-term branch"
 		if c.Branch.Start != "" {

@@ -107,12 +107,18 @@ func vendorPackages(in rules.Input, c *rules.Candidate) Step {
 	for _, name := range metaPackages(in, c) {
 		changes = append(changes, PackageChange{Name: name, Action: "install", Why: "the vendor's package set"})
 	}
+	installed, told := rules.InstalledPackages(in.Facts)
+	for _, p := range in.Profile.PackagesFor(in.Facts.Distro.Family.Or(""), rules.PackageRelease(in), c.Release.Stack) {
+		if !told || !slices.ContainsFunc(installed, func(have facts.Package) bool { return named(have.Name)(p.Name) }) {
+			changes = append(changes, PackageChange{Name: p.Name, Action: "install", Why: p.Why, Optional: p.Optional})
+		}
+	}
 	verb := "install "
 	if rules.StackVersions(in)[c.Release.Stack] != "" {
 		verb = "move to "
 	}
 	summary := verb + c.Release.Stack + " " + c.Release.Version + " from its packages"
-	if n := len(changes) - len(metaPackages(in, c)); n > 0 {
+	if n := len(stackPackages(in, c)); n > 0 {
 		summary += ", which replace " + plural(n, "package")
 	}
 	return Step{
@@ -278,7 +284,7 @@ func sourceSteps(in rules.Input, c *rules.Candidate) []Step {
 	}
 	b := BuildChange{Source: address(in, c), Version: c.Release.Version, Prefix: buildPrefix(in, c)}
 	if c.Method == rules.BySource {
-		b.Options = buildOptions(in)
+		b.Options = buildOptions(in, c.Release.Version)
 	}
 	s := Step{
 		ID: "build", Kind: KindBuild, Summary: fmt.Sprintf("build %s %s from source into %s", c.Release.Stack, c.Release.Version, b.Prefix),
@@ -296,7 +302,7 @@ func sourceSteps(in rules.Input, c *rules.Candidate) []Step {
 // buildPrefix is the profile's directory, else one for each version, so that several stand side by side.
 func buildPrefix(in rules.Input, c *rules.Candidate) string {
 	if b := in.Profile.Build; b != nil && b.Prefix != "" && c.Method == rules.BySource {
-		return b.Prefix
+		return b.PrefixFor(c.Release.Version)
 	}
 	return "/opt/rdmactl/" + c.Release.Stack + "/" + c.Release.Version
 }

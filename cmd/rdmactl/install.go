@@ -122,6 +122,9 @@ func runInstall(ctx context.Context, opts installOptions, g *globalOptions) erro
 				"cannot install plan %s: the plan for this host is another one now:\n  %s", opts.plan, strings.Join(diff, "\n  "))
 		}
 	}
+	if err := install.Able(p, here.facts.Packages.Manager.Or("")); err != nil {
+		return err
+	}
 	switch {
 	case p.Verdict == plan.Refuse:
 		return g.refuse(p, opts.dryRun)

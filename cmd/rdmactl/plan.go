@@ -31,6 +31,7 @@ type wishOptions struct {
 	date    string
 	upgrade bool
 	matrix  []string
+	loaded  map[string]profiles.Profile // each is read once for all hosts
 }
 
 func (o *wishOptions) addFlags(f *pflag.FlagSet) {
@@ -85,15 +86,25 @@ func (o *wishOptions) wish(s source, kernel string) (plan.Request, profiles.Prof
 	if req := told.Request; o.profile == "" && req != nil && isFileName(req.Profile) {
 		// Evidence may come from a stranger; it does not choose files of this machine to read.
 		return plan.Request{}, profiles.Profile{}, fault.New(fault.Usage, "faulty-evidence", "give the file with --profile if you mean it",
-			"cannot plan for the profile that the evidence names: %q is a file, and evidence may only name a built-in profile", req.Profile)
+			"cannot plan for the profile that the evidence names: %q is a file, and evidence may only name a profile", req.Profile)
 	}
 	req := o.request(told, kernel)
 	name := req.Profile
 	if name == "" {
 		name = defaultProfile
 	}
-	profile, err := openProfile(newLibrary(o.etc), name)
-	return req, profile.Profile, err
+	if p, ok := o.loaded[name]; ok {
+		return req, p, nil
+	}
+	p, err := openProfile(newLibrary(o.etc), name)
+	if err != nil {
+		return req, profiles.Profile{}, err
+	}
+	if o.loaded == nil {
+		o.loaded = map[string]profiles.Profile{}
+	}
+	o.loaded[name] = p.Profile
+	return req, p.Profile, nil
 }
 
 type planOptions struct {
@@ -174,6 +185,9 @@ func runPlan(ctx context.Context, opts planOptions, g *globalOptions) error {
 		}
 		shown := p
 		if opts.resolve && p.Verdict == plan.Install {
+			if err := install.Able(p, s.facts.Packages.Manager.Or("")); err != nil {
+				return err
+			}
 			solution, left, err := install.Resolve(ctx, s.reader, p)
 			if err != nil {
 				return err

@@ -35,7 +35,10 @@ func schemas() map[string]any {
 			Schema string       `json:"schema"`
 			Codes  []facts.Code `json:"codes"`
 		}{},
-		profilesSchema: profileList{},
+		profilesSchema:        profileList{},
+		holdingsSchema:        holdingList{},
+		matrixSchema:          matrixList{},
+		plan.ComparisonSchema: plan.Comparison{},
 	}
 }
 

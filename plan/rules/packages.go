@@ -8,16 +8,18 @@ import (
 	"github.com/rdmactl/rdmactl/profiles"
 )
 
-// wantedPackages are the profile's packages for this family and release.
+// wantedPackages are the profile's packages for this family and release on the distribution's own stack.
 func wantedPackages(f facts.Facts, p profiles.Profile) []profiles.Package {
-	release := ReleaseName(Input{Facts: f})
-	var out []profiles.Package
-	for _, one := range p.Packages[f.Distro.Family.Or("")] {
-		if len(one.Releases) == 0 || slices.Contains(one.Releases, release) {
-			out = append(out, one)
-		}
+	in := Input{Facts: f}
+	return p.PackagesFor(f.Distro.Family.Or(""), PackageRelease(in), "inbox")
+}
+
+// PackageRelease is the release by which package names are looked up: a rebuild has RHEL's names.
+func PackageRelease(in Input) string {
+	if in.Facts.Distro.Family.Or("") == "rhel" && in.Facts.Distro.ID.Or("") != "fedora" {
+		return "rhel " + in.Facts.Distro.VersionID.Or("")
 	}
-	return out
+	return ReleaseName(in)
 }
 
 // InstalledPackages are the packages of RDMA stacks that are fully installed, by name. The second

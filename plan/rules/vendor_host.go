@@ -31,6 +31,9 @@ type vendorHost struct {
 	// holdings are repositories and bundles at hand for this system and architecture.
 	holdings []matrix.Holding
 	packages []facts.Package // of RDMA stacks and kernels, fully installed
+	fitGA    kernelFit       // against the first kernel of the distribution's release
+	// enforced says why the kernel loads signed modules only, and where that was read.
+	enforced, enforcedSource string
 	// fit and official are how the best row of the release that is judged stands to the host.
 	fit      kernelFit
 	official bool
@@ -67,6 +70,8 @@ func newVendorHost(in Input, stack string) *vendorHost {
 	h.holdings = h.holdingsFor()
 	h.installed = installedOf(in)
 	h.packages, _ = InstalledPackages(in.Facts)
+	h.fitGA = h.fitWithout()
+	h.enforced, h.enforcedSource = h.signaturesEnforced()
 	for _, b := range h.matrix.Builds(stack) {
 		any := b
 		any.Versions = nil

@@ -95,8 +95,10 @@ func smallMatrix() *matrix.Matrix {
 			{Stack: "doca-ofed", Repository: "https://vendor.example/{version}/{label}", Label: "id+minor", Conflicts: []string{"linux-modules-doca-ofed-*"}},
 		},
 		Options: []matrix.KernelOption{
-			{Option: "MLX4_CORE", Module: "mlx4_core", Need: "vendor", Text: "m"}, {Option: "MLX5_CORE", Module: "mlx5_core", Need: "vendor", Text: "m"},
-			{Option: "INFINIBAND", Module: "ib_core", Need: "vendor", Text: "m"}, {Option: "RDMA_RXE", Module: "rdma_rxe", Need: "soft", Text: "soft"},
+			{Option: "MLX4_CORE", Module: "mlx4_core", Need: "vendor", Text: "m"},
+			{Option: "MLX5_CORE", Module: "mlx5_core", Need: "vendor", Text: "m"},
+			{Option: "INFINIBAND", Module: "ib_core", Need: "vendor", Text: "m"},
+			{Option: "RDMA_RXE", Module: "rdma_rxe", Need: "soft", Text: "soft"},
 		},
 		Dropped: []matrix.DroppedDevice{{
 			Driver: "mlx4_core", Devices: []string{"6750"}, Distros: []string{"rhel 8"}, Text: "the EL 8 kernel dropped ConnectX-2", Remedy: "stay on EL 7",

@@ -61,7 +61,7 @@ func systemRow() VendorRule {
 			h.undocumented(c, weak, otherArch)
 			best = weak
 		}
-		h.fit, h.official = h.fitWithout(), false
+		h.fit, h.official = h.fitGA, false
 		if best != nil {
 			if best.row.ID == "debian" && strings.Contains(best.row.Label, ".") && h.system.point == "" {
 				c.Label = best.row.Label // os-release has no point release, the vendor's names do
@@ -190,12 +190,11 @@ func (h *vendorHost) fitOf(row *matrix.Row) (fit kernelFit, table string, ga boo
 
 // fitWithout compares with the first kernel of the distribution's release where no row prints one.
 func (h *vendorHost) fitWithout() kernelFit {
-	id := h.system.rowID()
-	k, ok := h.ga(id, h.system.rowVersion())
+	k, ok := h.ga(h.system.rowID(), h.system.rowVersion())
 	if !ok {
 		return fitUntold
 	}
-	return h.kernel.fit(k, id)
+	return h.kernel.fit(k, h.system.rowID())
 }
 
 func (h *vendorHost) ga(id, version string) (string, bool) {

@@ -20,11 +20,12 @@ const (
 // add-kernel-support is not signed.
 func secureBoot() VendorRule {
 	return VendorRule{Name: "secure-boot", Source: "DOCA-Host installation and DKMS management guide", Judge: func(h *vendorHost, c *Candidate) {
-		why, source := h.signaturesEnforced()
+		why, source := h.enforced, h.enforcedSource
+		if why == "" || c.Modules == ModulesInbox || c.Modules == "" {
+			return
+		}
 		sb := h.in.Facts.SecureBoot
 		switch {
-		case why == "" || c.Modules == ModulesInbox || c.Modules == "":
-			return
 		case c.Modules == ModulesDKMS && sb.DKMSKeyEnrolled.Or(false):
 			return
 		case c.Modules == ModulesPrebuilt && slices.ContainsFunc(sb.EnrolledKeys.Or(nil), vendorKey):

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 	"time"
@@ -16,9 +17,11 @@ import (
 
 // Bounds of what a file may hold: values are copied into plans and printed.
 const (
-	maxText    = 2000   // bytes of one text
-	maxPattern = 300    // bytes of one regular expression
-	maxList    = 200000 // entries of one list
+	maxText     = 2000   // bytes of one text
+	maxList     = 200000 // entries of one list
+	maxPattern  = 300    // bytes of one regular expression
+	maxProgram  = 2000   // instructions that it compiles to
+	maxPatterns = 500    // regular expressions of one file
 )
 
 var (
@@ -46,8 +49,9 @@ func evidences() []string {
 
 // checker collects what is wrong in one document.
 type checker struct {
-	place strictyaml.Place
-	all   strictyaml.Problems
+	place    strictyaml.Place
+	patterns int // read so far
+	all      strictyaml.Problems
 }
 
 // at appends a step without touching the steps that others share.
@@ -104,6 +108,16 @@ func (c *checker) pattern(path []any, text string) {
 	}
 	if _, err := regexp.Compile(text); err != nil {
 		c.say(path, "%q is not a regular expression: %v", text, err)
+		return
+	}
+	// Counted repetitions make a short text a large program, which the index keeps.
+	if parsed, err := syntax.Parse(text, syntax.Perl); err == nil {
+		if program, err := syntax.Compile(parsed.Simplify()); err != nil || len(program.Inst) > maxProgram {
+			c.say(path, "the regular expression is too costly: repeat less")
+		}
+	}
+	if c.patterns++; c.patterns == maxPatterns+1 {
+		c.say(path, "the file has more than %d regular expressions", maxPatterns)
 	}
 }
 

@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -172,13 +173,16 @@ func joinMaps(a, b reflect.Value) (reflect.Value, bool) {
 }
 
 func joinLists(a, b reflect.Value) reflect.Value {
+	// %#v tells ["a b"] from ["a", "b"].
+	text := func(v reflect.Value) string { return fmt.Sprintf("%#v", v.Interface()) }
+	there := make(map[string]bool, a.Len())
+	for i := range a.Len() {
+		there[text(a.Index(i))] = true
+	}
 	joined := reflect.AppendSlice(reflect.MakeSlice(a.Type(), 0, a.Len()+b.Len()), a)
 	for i := range b.Len() {
-		there := false
-		for j := 0; j < joined.Len() && !there; j++ {
-			there = reflect.DeepEqual(joined.Index(j).Interface(), b.Index(i).Interface())
-		}
-		if !there {
+		if key := text(b.Index(i)); !there[key] {
+			there[key] = true
 			joined = reflect.Append(joined, b.Index(i))
 		}
 	}
@@ -193,11 +197,15 @@ func newest(have, more []Holding) []Holding {
 	key := func(h Holding) string {
 		return strings.Join([]string{h.Stack, spelling(h.Version), h.ID, h.VersionID, h.Arch, h.Origin}, "\x00")
 	}
-	out := slices.Clone(have)
+	out, at := slices.Clone(have), map[string]int{}
+	for i, h := range out {
+		at[key(h)] = i
+	}
 	for _, one := range more {
-		i := slices.IndexFunc(out, func(h Holding) bool { return key(h) == key(one) })
+		i, there := at[key(one)]
 		switch {
-		case i < 0:
+		case !there:
+			at[key(one)] = len(out)
 			out = append(out, one)
 		case one.Date >= out[i].Date:
 			out[i] = one
@@ -237,7 +245,8 @@ func unplaced[T any](entry T) T {
 	return entry
 }
 
-// references finds what only the whole matrix shows: names of branches that no file has.
+// references finds what only the whole matrix shows: names of branches that no file has, a row that is
+// of two models.
 func (m *Matrix) references() strictyaml.Problems {
 	var all strictyaml.Problems
 	say := func(at strictyaml.Pos, format string, args ...any) {
@@ -268,6 +277,16 @@ func (m *Matrix) references() strictyaml.Problems {
 		}
 		if !slices.ContainsFunc(constraints, v.Satisfies) {
 			say(r.At, "release %s %s does not meet the versions of its branch %s", r.Stack, r.Version, r.Branch)
+		}
+	}
+	for _, r := range m.Releases {
+		models := map[[5]string]string{}
+		for _, row := range r.Rows {
+			key := [5]string{string(row.Evidence), row.ID, row.VersionID, row.Arch, row.Kernel}
+			if have := models[key]; have != "" && row.Model != "" && have != row.Model {
+				say(r.At, "release %s %s has %s %s %s with the models %s and %s", r.Stack, r.Version, row.ID, row.VersionID, row.Arch, have, row.Model)
+			}
+			models[key] = cmp.Or(models[key], row.Model)
 		}
 	}
 	for _, c := range m.Cards {

@@ -98,6 +98,11 @@ func TestMergeFaults(t *testing.T) {
 			"more.yaml:4:5: rule for connectx-11 with mlnx-ofed contradicts the one of base.yaml:8:5",
 		},
 		{
+			"another model of a row",
+			"releases:\n  - {stack: mlnx-ofed, version: \"30.10-3.0.0.0\", branch: \"30.10\", lts: \"yes\", source: [there], rows: [{evidence: documented-table, id: rhel, version_id: \"9.4\", model: primary}, {evidence: documented-table, id: rhel, version_id: \"9.4\", model: community}]}\n",
+			"more.yaml:4:5: release mlnx-ofed 30.10-3.0.0.0 has rhel 9.4  with the models primary and community",
+		},
+		{
 			"another first kernel",
 			"kernels:\n  - {id: rhel, version_id: \"11.0\", kind: ga, kernel: \"7.0.0-2.el11\", source: there}\n",
 			"more.yaml:4:5: ga kernel of rhel 11.0 contradicts the one of base.yaml:10:5",

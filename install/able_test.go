@@ -1,0 +1,37 @@
+package install
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/rdmactl/rdmactl/internal/fault"
+	"github.com/rdmactl/rdmactl/plan"
+)
+
+func TestAble(t *testing.T) {
+	withPackages := []plan.Step{{ID: "packages", Kind: plan.KindPackages}}
+	files := []plan.Step{{ID: "memlock", Kind: plan.KindFiles}}
+	for name, tc := range map[string]struct {
+		plan    plan.Plan
+		manager string
+		code    string
+	}{
+		"inbox with apt":          {plan.Plan{Verdict: plan.Install, Chosen: &plan.Choice{Stack: "inbox"}, Steps: withPackages}, "apt", ""},
+		"inbox with dnf":          {plan.Plan{Verdict: plan.Install, Chosen: &plan.Choice{Stack: "inbox"}, Steps: withPackages}, "dnf", "manager-not-supported"},
+		"only files on dnf":       {plan.Plan{Verdict: plan.Install, Chosen: &plan.Choice{Stack: "inbox"}, Steps: files}, "dnf", ""},
+		"a vendor stack":          {plan.Plan{Verdict: plan.Install, Chosen: &plan.Choice{Stack: "doca-ofed", Version: "3.2.3"}, Steps: withPackages}, "apt", "stack-not-installable"},
+		"a vendor stack in place": {plan.Plan{Verdict: plan.NothingToDo, Chosen: &plan.Choice{Stack: "doca-ofed"}}, "apt", ""},
+	} {
+		err := Able(tc.plan, tc.manager)
+		var code string
+		if f := (*fault.Error)(nil); errors.As(err, &f) {
+			code = f.Code
+			if f.Kind != fault.Stopped || f.Hint == "" {
+				t.Errorf("%s: %+v", name, f)
+			}
+		}
+		if code != tc.code {
+			t.Errorf("%s: code %q, want %q", name, code, tc.code)
+		}
+	}
+}
