@@ -130,7 +130,7 @@ func (p probe) driversBelow(name string, netdevs facts.Field[[]facts.Netdev], de
 	}
 	var drivers []string
 	source := ""
-	for _, lower := range p.lowerNetdevs(name) {
+	for _, lower := range p.lowerNetdevs(name, netdevs) {
 		below := p.driversBelow(lower, netdevs, depth+1)
 		for d := range strings.SplitSeq(below.Or(""), ",") {
 			if d != "" && !slices.Contains(drivers, d) {
@@ -157,7 +157,7 @@ func (p probe) hardwareBelow(name string, netdevs facts.Field[[]facts.Netdev]) f
 			return
 		}
 		seen[name] = true
-		lower := p.lowerNetdevs(name)
+		lower := p.lowerNetdevs(name, netdevs)
 		for _, l := range lower {
 			walk(l)
 		}
@@ -214,9 +214,9 @@ func (p probe) withUppers(netdevs facts.Field[[]facts.Netdev]) facts.Field[[]fac
 			continue
 		}
 		names, complete, err := p.listed(source)
-		var uppers []string
+		uppers := slices.Clone(d.Uppers.Or(nil)) // as ip printed it
 		for _, entry := range names {
-			if upper, ok := strings.CutPrefix(entry, "upper_"); ok {
+			if upper, ok := strings.CutPrefix(entry, "upper_"); ok && !slices.Contains(uppers, upper) {
 				uppers = append(uppers, upper)
 			}
 		}
@@ -240,7 +240,7 @@ func (p probe) withUppers(netdevs facts.Field[[]facts.Netdev]) facts.Field[[]fac
 }
 
 // lowerNetdevs are the interfaces that carry another one.
-func (p probe) lowerNetdevs(name string) []string {
+func (p probe) lowerNetdevs(name string, netdevs facts.Field[[]facts.Netdev]) []string {
 	var lower []string
 	names, _, err := p.listed(netDir + "/" + name)
 	if err == nil {
@@ -252,6 +252,11 @@ func (p probe) lowerNetdevs(name string) []string {
 	}
 	if len(lower) == 0 {
 		lower = bondSlaves(p.attr("/proc/net/bonding/" + name).Or(""))
+	}
+	for _, d := range netdevs.Or(nil) {
+		if slices.Contains(d.Uppers.Or(nil), name) && !slices.Contains(lower, d.Name) {
+			lower = append(lower, d.Name)
+		}
 	}
 	if base, _, ok := strings.Cut(name, "."); ok && len(lower) == 0 && p.evidence() {
 		lower = []string{base} // a VLAN by the usual name

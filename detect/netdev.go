@@ -154,6 +154,7 @@ func withAddresses(netdevs facts.Field[[]facts.Netdev], told addressTable) facts
 			fill(&old.MAC, d.MAC)
 			fill(&old.Type, d.Type)
 			fill(&old.Addresses, d.Addresses)
+			fill(&old.Uppers, d.Uppers)
 			continue
 		}
 		if !netdevs.IsKnown() || netdevs.Source == told.source {
@@ -205,10 +206,15 @@ func parseIPAddr(text, source string) []facts.Netdev {
 		words := strings.Fields(line)
 		if m := ipHead.FindStringSubmatch(line); m != nil {
 			d := facts.Netdev{Name: cutParent(m[1])}
+			if _, parent, ok := strings.Cut(m[1], "@"); ok {
+				addUpper(devices, parent, d.Name, source) // a VLAN; the peer of a veth may not be listed
+			}
 			for i := 0; i+1 < len(words); i++ {
 				switch told := facts.Is(words[i+1], source); words[i] {
 				case "mtu":
 					d.MTU = parsed(told, number)
+				case "master":
+					d.Uppers = facts.Is([]string{told.Value}, source)
 				case "state":
 					d.OperState = facts.Is(strings.ToLower(told.Value), source)
 				}
@@ -237,4 +243,13 @@ func parseIPAddr(text, source string) []facts.Netdev {
 		}
 	}
 	return devices
+}
+
+// addUpper notes that an interface stands on one that was listed before it.
+func addUpper(devices []facts.Netdev, lower, upper, source string) {
+	for i := range devices {
+		if d := &devices[i]; d.Name == lower {
+			d.Uppers = facts.Is(append(d.Uppers.Value, upper), source)
+		}
+	}
 }

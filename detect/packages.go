@@ -266,6 +266,9 @@ func (p probe) rpmPackages() facts.Field[[]facts.Package] {
 	if from != "" {
 		return list(packages, from)
 	}
+	if cause := errors.Unwrap(err); cause != nil {
+		err = cause // without the two hundred names
+	}
 	return field[[]facts.Package](nil, source, err)
 }
 

@@ -29,6 +29,9 @@ func Render(w io.Writer, f facts.Facts, color bool) error {
 	t.rows("Driver", driverRow(f))
 	t.rows("RDMA devices", rdmaRows(f.RDMA)...)
 	t.rows("Network interface", netdevRows(f)...)
+	if rows := useRows(f.Uses); len(rows) > 0 {
+		t.rows("In use by", rows...)
+	}
 	t.rows("Card", cardRows(f.PCI)...)
 	t.rows("Host", hostRow(f))
 	if len(t.notTold) > 0 {

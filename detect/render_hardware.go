@@ -260,6 +260,35 @@ func hostRow(f facts.Facts) string {
 	}
 	if vendor, ok := f.Packages.OFEDInfo.Get(); ok {
 		parts = append(parts, vendor)
+	} else if v, ok := f.Packages.Vendor.Get(); ok {
+		parts = append(parts, vendorText(v))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// vendorText names an installed stack where no ofed_info does.
+func vendorText(v facts.VendorStack) string {
+	text := map[string]string{mlnxOFED: "MLNX_OFED", docaOFED: "DOCA-OFED", ofaOFED: "OFED"}[v.Stack]
+	if v.Version != "" {
+		text += " " + v.Version
+	}
+	if v.Driver != "" {
+		text += " (driver " + v.Driver + ")"
+	}
+	return text
+}
+
+// useRows lists what needs the stack, one kind in a row.
+func useRows(uses facts.Field[[]facts.Use]) []string {
+	var rows []string
+	last := ""
+	for _, u := range uses.Or(nil) {
+		item := strings.TrimSpace(u.Name + " " + u.Detail)
+		if u.Kind == last {
+			rows[len(rows)-1] += ", " + item
+			continue
+		}
+		rows, last = append(rows, u.Kind+": "+item), u.Kind
+	}
+	return rows
 }

@@ -15,7 +15,7 @@ import (
 
 // repositories lists the configured package sources, without credentials.
 func (p probe) repositories(d facts.Distro, unread map[string]string) facts.Field[[]facts.Repository] {
-	const source = "/etc/apt/sources.list.d, /etc/yum.repos.d, /etc/zypp/repos.d"
+	source := "/etc/apt/sources.list.d, /etc/yum.repos.d, /etc/zypp/repos.d"
 	var found []facts.Repository
 	var failed error
 	told := false
@@ -50,6 +50,11 @@ func (p probe) repositories(d facts.Distro, unread map[string]string) facts.Fiel
 			case ".repo":
 				read(file, parseRepoFile)
 			}
+		}
+	}
+	if len(found) == 0 {
+		if texts, from := p.repositoryTexts(); len(texts) > 0 {
+			found, source = texts, from
 		}
 	}
 	for i := range found {

@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -58,6 +59,30 @@ func TestUses(t *testing.T) {
 		if f.Uses.IsAbsent() || f.UsesUnknown["lustre"] == "" && tt.name != "mount(8)" {
 			t.Errorf("%s: what was not looked at counts as unused: %+v, %v", tt.name, f.Uses, f.UsesUnknown)
 		}
+	}
+}
+
+// ip's text tells the same as sysfs.
+func TestUppersInText(t *testing.T) {
+	const ip = "2: ens1f0: <BROADCAST,MULTICAST,SLAVE,UP,LOWER_UP> mtu 1500 qdisc mq master bond0 state UP mode DEFAULT\n    link/ether 0a:00:00:00:00:01 brd ff:ff:ff:ff:ff:ff\n" +
+		"3: bond0: <BROADCAST,MULTICAST,MASTER,UP,LOWER_UP> mtu 1500 qdisc noqueue state UP\n4: bond0.7@bond0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 state UP\n"
+	e := asked(map[string]string{"ip link": ip, "ip route": "default via 192.0.2.1 dev bond0.7\n"})
+	e.Links = map[string]string{"/sys/class/net/ens1f0/device/driver": "../../../../bus/pci/drivers/mlx5_core"}
+	f := detected(t, e)
+	if diff := cmp.Diff([]string{"upper-netdev bond0 on ens1f0"}, kinds(f.Uses.Or(nil))); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"ens1f0"}, f.Access.DefaultRouteHardware.Or(nil)); diff != "" || f.Access.DefaultRouteDriver.Or("") != "mlx5_core" {
+		t.Errorf("%+v: %s", f.Access, diff)
+	}
+	if rows := useRows(f.Uses); len(rows) != 1 || rows[0] != "upper-netdev: bond0 on ens1f0" {
+		t.Errorf("rows %q", rows)
+	}
+	// Beside each other they are not on each other.
+	e.Commands["ip link"] = host.Answer{Stdout: strings.ReplaceAll(strings.ReplaceAll(ip, "master bond0 ", ""), "@bond0", "")}
+	e.Commands["ip route"] = host.Answer{Stdout: "default via 192.0.2.1 dev bond0\n"}
+	if f := detected(t, e); f.Uses.IsKnown() || f.Access.DefaultRouteHardware.IsKnown() || f.Access.DefaultRouteDriver.IsKnown() {
+		t.Errorf("%+v, %+v", f.Uses, f.Access)
 	}
 }
 

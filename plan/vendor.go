@@ -19,7 +19,7 @@ const PackagesReplaced rules.Code = "packages-replaced"
 // everything was downloaded, verified and built.
 func vendorSteps(in rules.Input, c *rules.Candidate, act activation) []Step {
 	out := []Step{}
-	if !installedIs(in, c.Release) {
+	if !inPlace(in, c) {
 		switch c.Method {
 		case rules.BySource, rules.ByVendorScript:
 			out = append(out, sourceSteps(in, c)...)
@@ -51,6 +51,15 @@ func needsReboot(steps []Step) bool {
 // version of the drivers, OFED-internal-25.10-1.7.1, with or without its last number.
 func installedIs(in rules.Input, r *matrix.Release) bool {
 	return sameRelease(rules.StackVersions(in)[r.Stack], r)
+}
+
+// inPlace says whether the host has the release: by its packages, or built into its directory.
+func inPlace(in rules.Input, c *rules.Candidate) bool {
+	if c.Method != rules.BySource {
+		return installedIs(in, c.Release)
+	}
+	prefix := buildPrefix(in, c) + "/"
+	return slices.ContainsFunc(in.Facts.Userspace.Libibverbs.Or(nil), func(l facts.Libibverbs) bool { return strings.HasPrefix(l.Path, prefix) })
 }
 
 func sameRelease(text string, r *matrix.Release) bool {

@@ -52,7 +52,8 @@ type Candidate struct {
 	// Holding is the repository or bundle at hand that holds the release for this system, nil for none.
 	Holding *matrix.Holding
 	Status  Status
-	// Evidence is the strongest kind of row that names the system, RHEL's for a rebuild; empty for none.
+	// Evidence is the strongest kind of row that names the system with its minor release, RHEL's for a
+	// rebuild; empty for none.
 	// Among unknown releases one that was seen for the system at all is the better guess.
 	Evidence matrix.Evidence
 	Method   string // repository, local-repo, bundle, source, vendor-script, container

@@ -51,9 +51,8 @@ func droppedBy(in Input) []Finding {
 			if g, ok := d.Generation.Get(); ok {
 				name = cardName([]string{g})
 			}
-			f := refuse(DeviceDropped, firstSource(dropped.Source, in.Facts.PCI.Source), "%s [%s:%s] at %s: %s. %s",
+			f := refuse(DeviceDropped, firstSource(dropped.Source, in.Facts.PCI.Source), "%s [%s:%s] at %s: %s; %s",
 				orCard(name), d.Vendor, d.Device, printable(d.Address), strings.TrimSuffix(dropped.Text, "."), dropped.Remedy)
-			f[0].Text = strings.TrimSpace(f[0].Text)
 			found = append(found, f...)
 		}
 	}

@@ -74,8 +74,10 @@ func (h *vendorHost) rdmaCoreTarget() bool {
 	return false
 }
 
-// kernelServes refuses where the kernel lacks a module that is needed, or is older than it.
+// kernelServes refuses where the kernel lacks a module that is needed, or is older than it. The number of
+// an enterprise distribution's kernel tells nothing of the drivers in it.
 func (h *vendorHost) kernelServes() []Finding {
+	backports := (h.system.family == "rhel" || h.system.family == "suse") && (h.kernel.kind == kernelDistro || h.kernel.kind == kernelFlavour)
 	var missing []Module
 	var young []string
 	for _, m := range h.in.Modules {
@@ -85,7 +87,7 @@ func (h *vendorHost) kernelServes() []Finding {
 		if m.State == StateMissing {
 			missing = append(missing, m)
 		}
-		if since := digitsOf(firstKernel(m.Name)); m.State == StateUnknown && len(since) > 0 && len(h.kernel.digits) > 0 && slices.Compare(h.kernel.digits, since) < 0 {
+		if since := digitsOf(firstKernel(m.Name)); m.State == StateUnknown && !backports && len(since) > 0 && len(h.kernel.digits) > 0 && slices.Compare(h.kernel.digits, since) < 0 {
 			young = append(young, m.Name+" (Linux "+firstKernel(m.Name)+")")
 		}
 	}

@@ -71,11 +71,7 @@ func (h *vendorHost) serves(card *hostCard, generation string, r *matrix.Release
 			return answerYes, Finding{}
 		}
 		return answerNo, h.say("rule "+card.name+generation, func() Finding {
-			text := card.name + ": " + list[0].Text
-			if len(card.generations) > 1 {
-				text = fmt.Sprintf("%s is %s: %s", card.name, cardName([]string{generation}), list[0].Text)
-			}
-			return Finding{Code: CardNotServed, Effect: Refuse, Text: text + h.otherCardsFine(card), Source: firstSource(list[0].Source, card.source)}
+			return Finding{Code: CardNotServed, Effect: Refuse, Text: card.name + ": " + list[0].Text + h.otherCardsFine(card), Source: firstSource(list[0].Source, card.source)}
 		})
 	}
 	switch {

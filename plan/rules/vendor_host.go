@@ -58,7 +58,7 @@ type hostCard struct {
 func newVendorHost(in Input, stack string) *vendorHost {
 	h := &vendorHost{in: in, matrix: in.Matrix, stack: stack, system: systemOf(in), fixed: map[string][]Finding{}, said: map[string]Finding{}, listed: map[string]bool{}}
 	h.kernel = kernelOf(in, h.system.id)
-	h.arch, h.archSource = in.Facts.Kernel.Arch.Or(""), in.Facts.Kernel.Arch.Source
+	h.arch, h.archSource = printable(in.Facts.Kernel.Arch.Or("")), in.Facts.Kernel.Arch.Source
 	h.cards = hostCards(in)
 	for i := range h.cards {
 		h.cards[i].rules = map[string][]matrix.CardRule{}

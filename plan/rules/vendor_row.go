@@ -68,7 +68,10 @@ func systemRow() VendorRule {
 			}
 			// Another product's word for a rebuild is not the vendor's.
 			h.official = best.official && best.row.Evidence != matrix.ThirdParty && best.row.Evidence != matrix.Tested
-			c.Evidence = best.row.Evidence
+			// A row without a minor release counts where the vendor's repositories have none either.
+			if best.minor || best.row.Evidence == matrix.BundleName && c.Release.Modules == "dkms" {
+				c.Evidence = best.row.Evidence
+			}
 			if best.fit != fitUntold && best.minor {
 				h.fit = best.fit
 			}

@@ -98,7 +98,7 @@ func vendorHosts() []struct {
 		{"dropped-by-kernel", "rdma-core", "44.0", with(system("centos", "8", "rhel", "6.9.1-1.el8.elrepo.x86_64"), pci(cx2)), "-device-dropped", ""},
 
 		{"card-served", "mlnx-ofed", new24, with(pci(cx3)), "!card-not-served", "ends with 4.9 LTS"},
-		{"card-served", "mlnx-ofed", new24, with(pci(cx3VF)), "!card-not-served", "a virtual function"},
+		{"card-served", "mlnx-ofed", new24, with(pci(cx3VF)), "!card-not-served", "ConnectX-3 or ConnectX-3 Pro (a virtual function) at 225e:00:02.0: ends with 4.9 LTS"},
 		{"card-served", "mlnx-ofed", new24, with(pci(cx6, cx3)), "!card-not-served", "also ConnectX-6 Dx at 0000:3b:00.0"},
 		{"card-served", "mlnx-ofed", new24, with(pci(mellanoxCard("0000:01:00.0", "a2dc", "bluefield-3"))), "!card-not-served", "DOCA-Host"},
 		{"card-served", "mlnx-ofed", "24.10-1.1.4.0", with(pci(cx2)), "!card-not-served", "table of supported hardware"},
@@ -153,6 +153,7 @@ func vendorHosts() []struct {
 		{"rdma-core-host", "rdma-core", "64.0", with(system("rhel", "10.1", "rhel", "6.12.0-124.8.1.el10_1.x86_64")), "-build-documented", ""},
 		{"rdma-core-host", "rdma-core", "64.0", with(option3("MLX5_INFINIBAND", "n")), "!module-missing", "mlx5_ib"},
 		{"rdma-core-host", "rdma-core", "64.0", with(system("debian", "8", "debian", "3.2.0-4-amd64")), "!kernel-too-old", "3.11"},
+		{"rdma-core-host", "rdma-core", "44.0", with(system("centos", "7", "rhel", "3.10.0-1062.12.1.el7.x86_64"), pci(cx3VF)), "-kernel-too-old", ""},
 		{"rdma-core-host", "mlnx-ofed", new24, nil, "-build-documented", ""},
 
 		{"kernel-outside", "mlnx-ofed", "5.4-3.7.5.0", with(system("ubuntu", "20.04", "debian", "5.14.0-rc5")), "~kernel-outside-matrix", "-rc kernels are outside every support matrix"},

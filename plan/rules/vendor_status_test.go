@@ -59,6 +59,27 @@ func TestStatusMethodModulesLabel(t *testing.T) {
 	}
 }
 
+// What names a system without its minor release is no evidence for a minor release, but where the
+// vendor's repositories are for major ones.
+func TestEvidence(t *testing.T) {
+	index := smallIndex(t)
+	for _, tc := range []struct {
+		stack, version string
+		change         change
+		want           matrix.Evidence
+	}{
+		{"mlnx-ofed", "24.10-1.1.4.0", system("rocky", "9.6", "rhel", "5.14.0-570.12.1.el9_6.x86_64"), ""},
+		{"mlnx-ofed", "24.10-1.1.4.0", system("rhel", "9.3", "rhel", "5.14.0-362.8.1.el9_3.x86_64"), matrix.Tested},
+		{"mlnx-ofed", "24.10-1.1.4.0", ubuntu24, matrix.BundleName},
+		{"mlnx-ofed", "24.10-1.1.4.0", system("almalinux", "9.4", "rhel", "5.14.0-427.13.1.el9_4.x86_64"), matrix.DocumentedTable},
+		{"mlnx-ofed", "5.4-3.7.5.0", ubuntu24, ""},
+	} {
+		if c := candidate(t, vendorInput(t, index, tc.change), tc.stack, tc.version); c.Evidence != tc.want {
+			t.Errorf("%s %s: evidence %q, want %q", tc.stack, tc.version, c.Evidence, tc.want)
+		}
+	}
+}
+
 // Nothing but a row of the vendor's table makes a combination supported: without rows none is.
 func TestNoRowNoSupport(t *testing.T) {
 	m := smallMatrix()
@@ -215,6 +236,8 @@ func TestSystems(t *testing.T) {
 		{facts.Distro{ID: facts.Is("centos", ""), VersionID: facts.Is("9", ""), PointRelease: facts.Is("9", ""), PrettyName: facts.Is("CentOS Stream 9", "")}, "", "centos", "centos9", "", "9"},
 		{facts.Distro{ID: facts.Is("ol", ""), VersionID: facts.Is("8.6", "")}, "5.4.17-2136.307.3.1.el8uek.x86_64", "ol", "ol8.6", "", "8.6"},
 		{facts.Distro{ID: facts.Is("ubuntu", ""), Codename: facts.Is("jammy", "")}, "", "ubuntu", "ubuntu22.04", "", "22.04"},
+		{facts.Distro{ID: facts.Is("rhel", ""), VersionID: facts.Is("9.4/../../x", "")}, "", "rhel", "", "", ""},
+		{facts.Distro{ID: facts.Is("../rhel", ""), VersionID: facts.Is("9.4", "")}, "", "", "", "", "9.4"},
 		{facts.Distro{}, "", "", "", "", ""},
 	} {
 		s := systemOf(Input{Facts: facts.Facts{Distro: tc.d, Kernel: facts.Kernel{Release: facts.Is(tc.kernel, "")}}})

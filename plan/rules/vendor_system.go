@@ -32,7 +32,8 @@ func systemOf(in Input) vendorSystem {
 	if s.version == "" {
 		s.version = versionOfCodename(s.id, d.Codename.Or(""))
 	}
-	point := minorOf(d.PointRelease.Or(""))
+	point := word(minorOf(d.PointRelease.Or("")))
+	s.id, s.version = word(s.id), word(s.version)
 	pretty := strings.ToLower(d.PrettyName.Or(""))
 	kernel, _ := in.targetKernel()
 	if s.id == "sle_hpc" || s.id == "sles_sap" {
@@ -66,6 +67,16 @@ func systemOf(in Input) vendorSystem {
 		s.name = "this distribution"
 	}
 	return s
+}
+
+// word is the text when it may become a part of a label, and so of addresses and file names; else it is
+// not a name that any table has.
+func word(text string) string {
+	odd := func(r rune) bool { return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789.-_", r) }
+	if strings.ContainsFunc(text, odd) || strings.Contains(text, "..") {
+		return ""
+	}
+	return text
 }
 
 // minorOf keeps the first two numbers: "7.7" of "7.7.1908".
@@ -103,7 +114,7 @@ func (s vendorSystem) rowVersion() string {
 func (s vendorSystem) label(majorOnly bool) string {
 	id, v := s.rowID(), s.rowVersion()
 	switch {
-	case v == "":
+	case id == "" || v == "":
 		return ""
 	case id == "ubuntu":
 		return id + v

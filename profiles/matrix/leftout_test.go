@@ -176,11 +176,9 @@ func counters() map[string]func(*Matrix) int {
 		"mlnx-layout.yaml removed_distro_packages.never_removed (qemu-system-* written out)": func(m *Matrix) int {
 			return len(layouts(m, "mlnx-ofed", "rhel", ">= 5.1").Keeps)
 		},
-		"mlnx-layout.yaml kernel_modules_replaced (core, mlx4 and those of the ULP packages)": func(m *Matrix) int {
-			return len(layouts(m, "mlnx-ofed", "rhel", "< 5.1").Modules)
-		},
-		"mlnx-layout.yaml kernel_modules_replaced.added (and the two of kernel-mft)": func(m *Matrix) int {
-			return len(layouts(m, "mlnx-ofed", "rhel", ">= 5.1").Adds)
+		"mlnx-layout.yaml kernel_modules_replaced (core, added, mlx4 and the modules of the ULP packages)": func(m *Matrix) int {
+			l := layouts(m, "mlnx-ofed", "rhel", "< 5.1")
+			return len(l.Modules) + len(l.Adds)
 		},
 		"mlnx-layout.yaml repo_install.meta_packages.deb_49": func(m *Matrix) int {
 			l := layouts(m, "mlnx-ofed", "debian", "< 5.1")

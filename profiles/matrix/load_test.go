@@ -106,7 +106,7 @@ func TestLoadFaults(t *testing.T) {
 		{"no constraint", `versions: [">= 30.10, < 30.11"], `, "", `{stack: mlnx-ofed, name: "30.10", `, `key "versions" is missing`},
 		{"expression", "'-64k$'", "'-64k('", `'-64k('], works: false, text: fail`, "\"-64k(\" is not a regular expression: error parsing regexp: missing closing ): `-64k(`"},
 		{"long expression", "'-64k$'", "'" + strings.Repeat("a", 301) + "'", `'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa`, `the regular expression is longer than 300 bytes`},
-		{"costly repetition", "'-64k$'", "'((a{30}){30})'", `'((a{30}){30})'`, `the regular expression is too costly: repeat less`},
+		{"costly repetition", "'-64k$'", "'((a{30}){30}(b{30}){30}(c{30}){30})'", `'((a{30}){30}(b{30}){30}(c{30}){30})'`, `the regular expression is too costly: repeat less`},
 		{"huge repetition", "'-64k$'", "'(a{1000}){1000}'", `'(a{1000}){1000}'], works: false, `, "\"(a{1000}){1000}\" is not a regular expression: error parsing regexp: invalid repeat count: `{1000}`"},
 		{"evidence", "documented-table", "hearsay", `hearsay, id: rhel, version_id: "9.`, `"hearsay" is not one of documented-table, driver-container, third-party, bundle-name, tested`},
 		{"no evidence", "evidence: documented-table, ", "", `{id: rhel, version_id: "9.4", arch`, `key "evidence" is missing`},
@@ -176,7 +176,7 @@ func TestLoadIsBounded(t *testing.T) {
 	if _, err := Load("many.yaml", []byte(many)); err == nil || !strings.Contains(err.Error(), "more than 500 regular expressions") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := Load("less.yaml", []byte(strings.Replace(many, "a, ", "", 1))); err != nil {
+	if _, err := Load("less.yaml", []byte(strings.Replace(many, "[a, ", "[", 1))); err != nil {
 		t.Error(err)
 	}
 	if _, err := Load("big.yaml", make([]byte, maxFile+1)); err == nil || !strings.Contains(err.Error(), "larger than 32 MiB") {

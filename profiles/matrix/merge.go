@@ -284,7 +284,8 @@ func (m *Matrix) references() strictyaml.Problems {
 		for _, row := range r.Rows {
 			key := [5]string{string(row.Evidence), row.ID, row.VersionID, row.Arch, row.Kernel}
 			if have := models[key]; have != "" && row.Model != "" && have != row.Model {
-				say(r.At, "release %s %s has %s %s %s with the models %s and %s", r.Stack, r.Version, row.ID, row.VersionID, row.Arch, have, row.Model)
+				say(r.At, "release %s %s has %s with the models %s and %s", r.Stack, r.Version,
+					strings.TrimSpace(row.ID+" "+row.VersionID+" "+row.Arch), have, row.Model)
 			}
 			models[key] = cmp.Or(models[key], row.Model)
 		}

@@ -100,7 +100,7 @@ func TestMergeFaults(t *testing.T) {
 		{
 			"another model of a row",
 			"releases:\n  - {stack: mlnx-ofed, version: \"30.10-3.0.0.0\", branch: \"30.10\", lts: \"yes\", source: [there], rows: [{evidence: documented-table, id: rhel, version_id: \"9.4\", model: primary}, {evidence: documented-table, id: rhel, version_id: \"9.4\", model: community}]}\n",
-			"more.yaml:4:5: release mlnx-ofed 30.10-3.0.0.0 has rhel 9.4  with the models primary and community",
+			"more.yaml:4:5: release mlnx-ofed 30.10-3.0.0.0 has rhel 9.4 with the models primary and community",
 		},
 		{
 			"another first kernel",
