@@ -31,7 +31,7 @@ func (p probe) distro() facts.Distro {
 		return facts.Distro{
 			ID: field("", source, err), VersionID: field("", source, err), IDLike: field[[]string](nil, source, err),
 			Codename: field("", source, err), PrettyName: field("", source, err), Family: field("", source, err),
-			PointRelease: p.pointRelease(""),
+			PointRelease: p.pointRelease(""), ServicePack: field("", source, err),
 		}
 	}
 	values := parseOSRelease(text)
@@ -46,6 +46,12 @@ func (p probe) distro() facts.Distro {
 		IDLike: list(strings.Fields(values["ID_LIKE"]), source),
 	}
 	d.PointRelease = p.pointRelease(values["ID"])
+	d.ServicePack = facts.None[string](source)
+	if m := servicePack.FindStringSubmatch(values["VERSION"] + " " + values["PRETTY_NAME"]); m != nil {
+		d.ServicePack = facts.Is(strings.ToUpper(m[1]), source)
+	} else if values["VERSION"] == "" && values["PRETTY_NAME"] == "" {
+		d.ServicePack = facts.Field[string]{Source: source} // an excerpt
+	}
 	if family := distroFamily(values["ID"], strings.Fields(values["ID_LIKE"])); family != "" {
 		d.Family = facts.Is(family, source)
 	} else {
@@ -59,9 +65,12 @@ func otherSystem(name, source string) facts.Distro {
 	none := facts.None[string](source)
 	return facts.Distro{
 		ID: facts.Is(name, source), Family: facts.Is(name, source), VersionID: facts.Field[string]{Source: source},
-		IDLike: facts.None[[]string](source), Codename: none, PointRelease: none, PrettyName: none,
+		IDLike: facts.None[[]string](source), Codename: none, PointRelease: none, PrettyName: none, ServicePack: none,
 	}
 }
+
+// 22.03 (LTS-SP3) of openEuler, 15-SP6 of SLES
+var servicePack = regexp.MustCompile(`(?i)[-( ](SP[0-9]+)\b`)
 
 var releaseNumber = regexp.MustCompile(`\b([0-9]+\.[0-9]+(?:\.[0-9]+)?)\b`)
 

@@ -80,7 +80,7 @@ func vendorOf(packages []facts.Package, ofedInfo string) string {
 	case strings.HasPrefix(ofedInfo, "OFED-"):
 		return ofaOFED
 	}
-	found := ""
+	found, driver := "", ""
 	for _, p := range packages {
 		_, _, state := statusWords(p.Status)
 		if state == "config-files" || state == "not-installed" {
@@ -89,14 +89,21 @@ func vendorOf(packages []facts.Package, ofedInfo string) string {
 		switch {
 		case slices.Contains(docaMeta(), p.Name), canonicalName.MatchString(p.Name):
 			return docaOFED
-		case strings.HasPrefix(p.Name, "mlnx-ofed-"):
+		case metaOfMLNX(p.Name):
 			found = mlnxOFED
+		case onlyDOCA.MatchString(p.Version) && p.Name != "doca-host":
+			driver = docaOFED
 		}
+	}
+	if found == "" {
+		found = driver
 	}
 	return found
 }
 
 var (
+	// MLNX_OFED ended with 24.10: what counts 25.01 or later is of DOCA.
+	onlyDOCA = regexp.MustCompile(`OFED\.2[5-9]\.|\b2[5-9](?:0[1-9]|1[0-2])mlnx[0-9]`)
 	// 54mlnx1-1.54103, 2410mlnx54-1.2410068, 1.3.11.MLNX20150329, 5.4-OFED.5.4.1.0.3.1, 23.07.OFED.23.07.0.5.1.1
 	vendorMark = regexp.MustCompile(`[0-9]mlnx[0-9]|MLNX|OFED\.`)
 	// 1.15.0-1.2307055: the release that the vendor's builds of other packages carry.
@@ -106,6 +113,12 @@ var (
 	// The dist tag that a distribution puts into an rpm release; SUSE's are numbers such as 150400.4.6.
 	distTag = regexp.MustCompile(`\.(?:el[6-9]|el1[0-9]|fc[0-9]|an[0-9]|al[0-9]|oe[0-9]|amzn[0-9]|azl[0-9]|cm[0-9]|ph[0-9]|uel|ky[0-9]|tl[0-9])|-(?:lp)?1[2-9]0[0-9]00\.`)
 )
+
+// metaOfMLNX says that a package is a meta package of MLNX_OFED. mlnx-ofed-kernel-dkms and its like are in
+// DOCA as well.
+func metaOfMLNX(name string) bool {
+	return strings.HasPrefix(name, "mlnx-ofed-") && (!strings.HasPrefix(name, "mlnx-ofed-kernel-") || name == "mlnx-ofed-kernel-only")
+}
 
 // originOf says which stack a package comes from, as far as its name and version tell.
 func originOf(name, version, vendor, distro string) string {

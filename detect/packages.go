@@ -47,6 +47,15 @@ func (p probe) packages(d facts.Distro) facts.Packages {
 	out.Registered = p.registered(d)
 	out.Groups = p.groups()
 	out.Excerpt = p.evidence() && all.IsKnown() && excerptOf(all)
+	if out.Excerpt && strings.HasPrefix(all.Source, "dpkg") {
+		// What is broken or held may be among the lines left out.
+		if out.Broken.IsAbsent() {
+			out.Broken = facts.Field[[]facts.Package]{Source: all.Source}
+		}
+		if out.Held.IsAbsent() {
+			out.Held = facts.Field[[]string]{Source: all.Source}
+		}
+	}
 	out.Vendor = vendorStack(out, all, d)
 	return out
 }

@@ -52,7 +52,12 @@ func TestVendorOf(t *testing.T) {
 		{pkg("doca-ofed", "install ok installed"), "", docaOFED},
 		{pkg("doca-ofed", "deinstall ok config-files"), "", ""},
 		{pkg("mlnx-ofed-all", "install ok installed"), "", mlnxOFED},
+		{pkg("mlnx-ofed-kernel-only", "install ok installed"), "", mlnxOFED},
+		{pkg("mlnx-ofed-kernel-dkms", "install ok installed"), "", ""},
 		{pkg("bash", "install ok installed"), "", ""},
+		{[]facts.Package{{Name: "mlnx-ofa_kernel", Version: "25.10-OFED.25.10.1.7.1.1.el9"}}, "", docaOFED},
+		{[]facts.Package{{Name: "libibverbs", Version: "2501mlnx56-1.2501060"}}, "", docaOFED},
+		{[]facts.Package{{Name: "mlnx-ofed-kernel-dkms", Version: "24.10.OFED.24.10.1.1.4.1-1"}, {Name: "libibverbs1", Version: "2410mlnx54-1.2410114"}}, "", ""},
 	}
 	for _, tt := range tests {
 		if got := vendorOf(tt.packages, tt.info); got != tt.want {

@@ -2,6 +2,7 @@ package detect
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 
@@ -27,7 +28,11 @@ func (p probe) platform() facts.Platform {
 	out.Virtualization = p.virtualization(out.MachineVendor.Or(""), out.MachineModel.Or(""))
 	out.Container, out.ContainerRuntime = p.container()
 	out.UID = p.uid()
-	out.ImageBased = p.imageBased()
+	out.ImageBased, out.RebootPending = p.imageBased(), p.rebootPending()
+	out.CPUs = parsed(p.attr("/sys/devices/system/cpu/online"), countOfList)
+	if text, from := p.firstTold("nproc"); out.CPUs.IsUnknown() && text != "" {
+		out.CPUs = parsed(facts.Is(strings.TrimSpace(text), from), number)
+	}
 	_, err := p.r.Stat("/run/systemd/system")
 	switch {
 	case err == nil:
@@ -38,6 +43,42 @@ func (p probe) platform() facts.Platform {
 		out.Systemd = field(false, "/run/systemd/system", err)
 	}
 	return out
+}
+
+// countOfList counts the members of a list of the kernel such as "0-3,8".
+func countOfList(text string) (int, error) {
+	n := 0
+	for part := range strings.SplitSeq(text, ",") {
+		low, high, ranged := strings.Cut(part, "-")
+		from, err := number(low)
+		if err != nil {
+			return 0, err
+		}
+		to := from
+		if ranged {
+			if to, err = number(high); err != nil {
+				return 0, err
+			}
+		}
+		if to < from {
+			return 0, fmt.Errorf("%q is not a range", part)
+		}
+		n += to - from + 1
+	}
+	return n, nil
+}
+
+// rebootPending looks for the mark that packages leave. Its absence means something only where marks are
+// made: /run/reboot-required comes from update-notifier and unattended-upgrades.
+func (p probe) rebootPending() facts.Field[bool] {
+	for _, file := range []string{"/run/reboot-required", "/run/reboot-needed"} {
+		if _, err := p.r.Stat(file); err == nil {
+			return facts.Is(true, file)
+		} else if f := field(false, file, err); f.Error != "" {
+			return f
+		}
+	}
+	return facts.Field[bool]{Source: "/run/reboot-required"}
 }
 
 // imageBased looks for the marks of systems whose files are replaced as a whole.

@@ -3,6 +3,7 @@ package detect
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rdmactl/rdmactl/facts"
@@ -15,8 +16,11 @@ func (p probe) repositoryTexts() (found []facts.Repository, source string) {
 		prefix string
 		parse  func(text, line string) []facts.Repository
 	}{
-		{"dnf repolist", parseRepolist}, {"yum repolist", parseRepolist},
-		{"zypper lr", parseZypperRepos}, {"zypper repos", parseZypperRepos}, {"apt-cache policy", parsePolicy},
+		{"dnf repolist", parseRepolist},
+		{"yum repolist", parseRepolist},
+		{"zypper lr", parseZypperRepos},
+		{"zypper repos", parseZypperRepos},
+		{"apt-cache policy", parsePolicy},
 	} {
 		for _, res := range p.answers(q.prefix) {
 			for _, r := range q.parse(res.Stdout, res.Argv[0]) {
@@ -91,21 +95,25 @@ func parseZypperRepos(text, line string) []facts.Repository {
 	return out
 }
 
-// "500 http://mirror.example.com/debian bookworm/main amd64 Packages"; a flat repository has no architecture,
-// "500 file:/repo ./ Packages"
-var policyLine = regexp.MustCompile(`^-?[0-9]+ ([a-z+]+:\S+) +(\S+)(?: +\S+)? +Packages$`)
-
-// parsePolicy reads the package files of "apt-cache policy". A flat repository has no component.
+// parsePolicy reads the package files of "apt-cache policy", "500 http://mirror.example.com/debian bookworm/main
+// amd64 Packages". A flat repository has neither component nor architecture, "500 file:/repo ./ Packages",
+// and no suite where that is "/".
 func parsePolicy(text, line string) []facts.Repository {
 	var out []facts.Repository
 	for row := range strings.Lines(text) {
-		m := policyLine.FindStringSubmatch(strings.TrimSpace(row))
-		if m == nil {
+		words := strings.Fields(row)
+		if len(words) < 3 || words[len(words)-1] != "Packages" || !strings.Contains(words[1], ":/") {
 			continue
 		}
-		r := facts.Repository{Kind: "apt", URL: withoutCredentials(m[1]), Suite: m[2], File: line, Enabled: true, Signed: facts.Field[bool]{Source: line}}
-		if at := strings.LastIndexByte(m[2], '/'); at > 0 && m[2] != "./" {
-			r.Suite, r.Components = m[2][:at], []string{m[2][at+1:]}
+		if _, err := strconv.Atoi(words[0]); err != nil {
+			continue
+		}
+		r := facts.Repository{Kind: "apt", URL: withoutCredentials(words[1]), Suite: "/", File: line, Enabled: true, Signed: facts.Field[bool]{Source: line}}
+		if len(words) > 3 {
+			r.Suite = words[2]
+		}
+		if suite, component, ok := cutLast(r.Suite); ok && r.Suite != "./" && r.Suite != "/" {
+			r.Suite, r.Components = suite, []string{component}
 		}
 		same := slices.IndexFunc(out, func(have facts.Repository) bool { return have.URL == r.URL && have.Suite == r.Suite })
 		switch {
@@ -116,4 +124,12 @@ func parsePolicy(text, line string) []facts.Repository {
 		}
 	}
 	return out
+}
+
+func cutLast(suite string) (before, after string, ok bool) {
+	at := strings.LastIndexByte(suite, '/')
+	if at <= 0 || at == len(suite)-1 {
+		return suite, "", false
+	}
+	return suite[:at], suite[at+1:], true
 }

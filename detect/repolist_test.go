@@ -42,13 +42,14 @@ func TestRepositoryTexts(t *testing.T) {
 		{
 			"apt-cache policy", "ID=debian\nVERSION_ID=\"12\"\nVERSION_CODENAME=bookworm\n",
 			"Package files:\n 100 /var/lib/dpkg/status\n     release a=now\n 500 http://mirror.example.com/debian bookworm/main amd64 Packages\n     origin mirror.example.com\n 500 http://mirror.example.com/debian bookworm/contrib amd64 Packages\n" +
-				" 600 https://linux.mellanox.com/public/repo/doca/3.2.1/debian12/x86_64 ./ Packages\n 600 https://linux.mellanox.com/public/repo/doca/3.2.1/debian12/x86_64 ./ amd64 Packages\nPinned packages:\n",
+				" 600 https://linux.mellanox.com/public/repo/doca/3.2.1/debian12/x86_64 ./ Packages\n 500 file:/srv/flat  Packages\nPinned packages:\n",
 			[]facts.Repository{
 				{Kind: "apt", URL: "http://mirror.example.com/debian", Suite: "bookworm", Components: []string{"main", "contrib"}, File: "apt-cache policy", Enabled: true, Stack: inbox, Signed: silent("apt-cache policy")},
 				{
 					Kind: "apt", URL: "https://linux.mellanox.com/public/repo/doca/3.2.1/debian12/x86_64", Suite: "./", File: "apt-cache policy", Enabled: true, Stack: docaOFED, Supplier: nvidia,
 					Version: "3.2.1", Target: "debian12", Signed: silent("apt-cache policy"),
 				},
+				{Kind: "apt", URL: "file:/srv/flat", Suite: "/", File: "apt-cache policy", Enabled: true, Stack: other, Signed: silent("apt-cache policy")},
 			},
 		},
 	}

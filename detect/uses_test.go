@@ -112,6 +112,27 @@ func TestAllowUnsupported(t *testing.T) {
 	}
 }
 
+func TestPlatformMarks(t *testing.T) {
+	e := &host.Evidence{Files: map[string]string{
+		"/sys/devices/system/cpu/online": "0-3,8,10-11\n", "/run/reboot-required": "*** System restart required ***\n", "/run/ostree-booted": "",
+		"/etc/os-release": "ID=\"openEuler\"\nVERSION_ID=\"22.03\"\nVERSION=\"22.03 (LTS-SP3)\"\n",
+	}}
+	f := detected(t, e)
+	if p := f.Platform; p.CPUs.Or(0) != 7 || !p.RebootPending.Or(false) || p.ImageBased.Or("") != "ostree" || f.Distro.ServicePack.Or("") != "SP3" {
+		t.Errorf("got %+v, %+v", p, f.Distro)
+	}
+	for _, bad := range []string{"", "x", "3-1", "0-x"} {
+		if n, err := countOfList(bad); err == nil {
+			t.Errorf("%q counts %d", bad, n)
+		}
+	}
+	e.Files = map[string]string{"/etc/os-release": "ID=\"openEuler\"\nVERSION_ID=\"22.03\"\nVERSION=\"22.03 LTS\"\n"}
+	e.Dirs = map[string][]string{"/run": {}, "/usr/sbin": {}}
+	if f := detected(t, e); !f.Distro.ServicePack.IsAbsent() || !f.Platform.ImageBased.IsAbsent() || !f.Platform.RebootPending.IsUnknown() || !f.Platform.CPUs.IsUnknown() {
+		t.Errorf("got %+v, %+v", f.Platform, f.Distro)
+	}
+}
+
 func TestTools(t *testing.T) {
 	e := asked(map[string]string{"gcc --version": "gcc (Ubuntu 9.4.0-1ubuntu1~20.04.1) 9.4.0\nCopyright\n", "which make": "/opt/bin/make\n"})
 	e.Commands["dkms --version"] = host.Answer{Stderr: "bash: dkms: command not found\n", Exit: 127}

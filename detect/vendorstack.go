@@ -100,8 +100,8 @@ func addVendorPackage(v *facts.VendorStack, pkg facts.Package) {
 	if slices.Contains(docaMeta(), name) && v.Stack == docaOFED && v.Version == "" {
 		v.Version = dottedStart.FindString(pkg.Version)
 	}
-	if strings.HasPrefix(name, "mlnx-ofed-") && v.Stack == mlnxOFED && v.Version == "" && !strings.HasPrefix(name, "mlnx-ofed-kernel") {
-		v.Version = strings.TrimSuffix(pkg.Version, ".noarch") // of a meta package: 24.10-1.1.4.0
+	if metaOfMLNX(name) && v.Stack == mlnxOFED && v.Version == "" {
+		v.Version = pkg.Version // 24.10-1.1.4.0
 	}
 	if name == "libibverbs" || name == "libibverbs1" {
 		v.Library = pkg.Version

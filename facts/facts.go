@@ -58,6 +58,8 @@ type Distro struct {
 	// 7, "12.5" of Debian, from /etc/redhat-release and /etc/debian_version.
 	PointRelease Field[string] `json:"point_release"`
 	PrettyName   Field[string] `json:"pretty_name"`
+	// ServicePack is "SP3" where the version has one beside VERSION_ID: "22.03 (LTS-SP3)" of openEuler.
+	ServicePack Field[string] `json:"service_pack"`
 	// Family is the package family: "debian", "rhel", "suse", or another distribution's own ID.
 	Family Field[string] `json:"family"`
 }
@@ -140,6 +142,11 @@ type Platform struct {
 	Systemd          Field[bool]   `json:"systemd"` // systemd is running as the init system
 	MachineVendor    Field[string] `json:"machine_vendor"`
 	MachineModel     Field[string] `json:"machine_model"`
+	// CPUs is how many processors are online.
+	CPUs Field[int] `json:"cpus"`
+	// RebootPending says that the distribution asks for a reboot (/run/reboot-required of Debian and Ubuntu,
+	// /run/reboot-needed of SUSE). Other families leave no mark: there it is unknown.
+	RebootPending Field[bool] `json:"reboot_pending"`
 	// ImageBased is "ostree" or "transactional-update" where the system's files are replaced as a whole
 	// and packages cannot be added in the usual way; absent on ordinary hosts.
 	ImageBased Field[string] `json:"image_based"`

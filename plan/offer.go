@@ -99,7 +99,7 @@ func common(all []rules.Candidate) []Reason {
 
 // seen says that something tells of the release on such a system, although not of support.
 func seen(c *rules.Candidate) bool {
-	return !slices.ContainsFunc(c.Reasons, func(f rules.Finding) bool { return f.Code == rules.NoRow })
+	return c.Evidence != ""
 }
 
 func documented(s rules.Status) bool {

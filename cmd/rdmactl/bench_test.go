@@ -1,10 +1,15 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
+
+	"github.com/rdmactl/rdmactl/host"
 )
 
 // BenchmarkPlan is what a person waits for: the whole process, wall time and peak memory, on this
@@ -46,4 +51,50 @@ func benchmarkProcess(b *testing.B, name string, args ...string) {
 		}
 	}
 	b.ReportMetric(float64(peak)/1024, "peak-MiB")
+}
+
+// BenchmarkFleet plans a fleet as `plan --evidence DIR -o json` does: each host is another document, read,
+// detected and planned in one process. The figures are per host; heap-MiB is what is held after all of them,
+// and must not grow with their number (compare -benchtime 1000x with 10000x).
+func BenchmarkFleet(b *testing.B) {
+	opts := planOptions{}
+	known, err := opts.loadMatrix()
+	if err != nil {
+		b.Fatal(err)
+	}
+	n := 0
+	for b.Loop() {
+		text := fleetHost(n)
+		n++
+		docs, err := host.ParseEvidence("fleet", []byte(text))
+		if err != nil {
+			b.Fatal(err)
+		}
+		src := opts.detect(b.Context(), "fleet", host.NewReplay(docs[0]))
+		p, err := opts.make(src, known, "")
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := json.Marshal(p); err != nil {
+			b.Fatal(err)
+		}
+	}
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	b.ReportMetric(float64(m.HeapAlloc)/(1<<20), "heap-MiB")
+}
+
+// fleetHost is the n-th host: name, distribution, kernel and card differ.
+func fleetHost(n int) string {
+	systems := [][3]string{
+		{"rhel", "9.4", "5.14.0-427.%d.1.el9_4.x86_64"}, {"ubuntu", "22.04", "5.15.0-%d-generic"}, {"debian", "12", "6.1.0-%d-amd64"},
+		{"rocky", "8.10", "4.18.0-553.%d.1.el8_10.x86_64"}, {"sles", "15.5", "5.14.21-150500.%d-default"},
+	}
+	cards := []string{"1015", "1017", "101b", "101d", "1021", "a2dc", "1003"}
+	s := systems[n%len(systems)]
+	return fmt.Sprintf("apiVersion: rdmactl/v1\nkind: Evidence\nfiles:\n  /etc/hostname: \"node%d\\n\"\n  /etc/os-release: |\n    ID=%s\n    VERSION_ID=\"%s\"\n"+
+		"commands:\n  uname -s: {stdout: \"Linux\\n\"}\n  uname -m: {stdout: \"x86_64\\n\"}\n  uname -r: {stdout: \""+s[2]+"\\n\"}\n"+
+		"  lspci -nn: {stdout: \"0000:3b:00.0 Infiniband controller [0207]: Mellanox Technologies ConnectX [15b3:%s]\\n\"}\n",
+		n, s[0], s[1], 11+n%50, cards[n%len(cards)])
 }

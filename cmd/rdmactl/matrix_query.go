@@ -81,9 +81,6 @@ func runMatrixQuery(ctx context.Context, opts queryOptions, g *globalOptions) er
 	if err != nil {
 		return err
 	}
-	if req.Date == "" {
-		req.Date = today(host.NewLive())
-	}
 	c, err := plan.SideBySide(src.facts, profile, known, req)
 	if err != nil {
 		return err

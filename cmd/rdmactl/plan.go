@@ -89,6 +89,9 @@ func (o *wishOptions) wish(s source, kernel string) (plan.Request, profiles.Prof
 			"cannot plan for the profile that the evidence names: %q is a file, and evidence may only name a profile", req.Profile)
 	}
 	req := o.request(told, kernel)
+	if req.Date == "" && !s.facts.RecordedAt.IsKnown() {
+		req.Date = today(host.NewLive()) // a ticket seldom tells its day
+	}
 	name := req.Profile
 	if name == "" {
 		name = defaultProfile

@@ -5,6 +5,7 @@
 package version
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -23,6 +24,9 @@ type number struct {
 	suffix string
 	rc     int
 	parsed *goversion.Version
+	// segments are the numbers of parsed: go-version compares by way of strings, which costs a planner
+	// over many hosts most of its time.
+	segments []int64
 }
 
 var (
@@ -41,7 +45,7 @@ func parseNumber(kind, text string) (number, error) {
 	if err != nil {
 		return number{}, fmt.Errorf("cannot read %s %q: %w", kind, text, err)
 	}
-	n := number{raw: raw, suffix: raw[len(digits):], parsed: parsed}
+	n := number{raw: raw, suffix: raw[len(digits):], parsed: parsed, segments: parsed.Segments64()}
 	if m := candidate.FindStringSubmatch(n.suffix); m != nil {
 		rc, err := strconv.Atoi(m[1])
 		if err != nil {
@@ -62,5 +66,22 @@ func (n number) compare(o number) int {
 	case o.parsed == nil:
 		return 1
 	}
-	return n.parsed.Compare(o.parsed)
+	return compareSegments(n.segments, o.segments)
+}
+
+// compareSegments takes missing numbers for 0, as go-version does: 24.10 is 24.10.0.
+func compareSegments(a, b []int64) int {
+	for i := range max(len(a), len(b)) {
+		var x, y int64
+		if i < len(a) {
+			x = a[i]
+		}
+		if i < len(b) {
+			y = b[i]
+		}
+		if order := cmp.Compare(x, y); order != 0 {
+			return order
+		}
+	}
+	return 0
 }
