@@ -34,8 +34,11 @@ func interesting() []string {
 	}
 }
 
-func ofInterest(name string) bool {
-	return slices.ContainsFunc(interesting(), func(pattern string) bool {
+func ofInterest(name string) bool { return matchesAny(interesting(), name) }
+
+// matchesAny says that a name is one of the patterns.
+func matchesAny(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		if prefix, ok := strings.CutSuffix(pattern, "*"); ok {
 			return strings.HasPrefix(name, prefix)
 		}
@@ -91,7 +94,7 @@ func vendorOf(packages []facts.Package, ofedInfo string) string {
 			return docaOFED
 		case metaOfMLNX(p.Name):
 			found = mlnxOFED
-		case onlyDOCA.MatchString(p.Version) && p.Name != "doca-host":
+		case (strings.Contains(p.Version, "OFED") || strings.Contains(p.Version, "mlnx")) && onlyDOCA.MatchString(p.Version):
 			driver = docaOFED
 		}
 	}

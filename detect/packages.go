@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -74,7 +75,7 @@ func (p probe) installed(out *facts.Packages, all facts.Field[[]facts.Package], 
 	}
 	var installed, broken []facts.Package
 	var held []string
-	vendor := vendorOf(all.Value, out.OFEDInfo.Or(""))
+	vendor, patterns := vendorOf(all.Value, out.OFEDInfo.Or("")), interesting()
 	for _, pkg := range all.Value {
 		want, flag, state := statusWords(pkg.Status)
 		if want == "hold" {
@@ -83,20 +84,16 @@ func (p probe) installed(out *facts.Packages, all facts.Field[[]facts.Package], 
 		if state == "not-installed" || state == "config-files" {
 			continue
 		}
-		pkg.Origin = originOf(pkg.Name, pkg.Version, vendor, d.ID.Or(""))
-		if pkg.Supplier != "" && pkg.Origin != ofaOFED && pkg.Origin != docaOFED {
-			pkg.Origin = mlnxOFED
-			if vendor != "" {
-				pkg.Origin = vendor
-			}
+		halfDone := flag == "reinstreq" || flag == "reinst-required" || slices.Contains([]string{"half-installed", "half-configured", "unpacked"}, state)
+		matters := matchesAny(patterns, pkg.Name) || strings.Contains(pkg.Version, "mlnx") || strings.Contains(pkg.Version, "MLNX")
+		if !halfDone && !matters {
+			continue
 		}
-		if canonicalName.MatchString(pkg.Name) && d.ID.Or("") == "ubuntu" {
-			pkg.Origin, pkg.Supplier = docaOFED, canonical
-		}
-		if flag == "reinstreq" || flag == "reinst-required" || slices.Contains([]string{"half-installed", "half-configured", "unpacked"}, state) {
+		pkg = withOrigin(pkg, vendor, d.ID.Or(""))
+		if halfDone {
 			broken = append(broken, pkg)
 		}
-		if ofInterest(pkg.Name) || strings.Contains(pkg.Version, "mlnx") || strings.Contains(pkg.Version, "MLNX") {
+		if matters {
 			installed = append(installed, pkg)
 		}
 	}
@@ -110,6 +107,22 @@ func (p probe) installed(out *facts.Packages, all facts.Field[[]facts.Package], 
 		out.Held = facts.Field[[]string]{Source: all.Source}
 	}
 	p.heldByCommand(out)
+}
+
+// withOrigin names the stack that a package comes from, by its name and version and by its maker.
+func withOrigin(pkg facts.Package, vendor, distro string) facts.Package {
+	pkg.Origin = originOf(pkg.Name, pkg.Version, vendor, distro)
+	switch builtByVendor := pkg.Supplier == nvidia || pkg.Supplier == hpe; {
+	case pkg.Supplier == distributor:
+		if pkg.Supplier = ""; pkg.Origin == other {
+			pkg.Origin = inbox // openSUSE's releases have no mark: 61.0-1.2
+		}
+	case builtByVendor && (pkg.Origin == inbox || pkg.Origin == other) && !strings.HasPrefix(pkg.Name, "nvidia"):
+		pkg.Origin = cmp.Or(vendor, mlnxOFED)
+	case distro == "ubuntu" && canonicalName.MatchString(pkg.Name):
+		pkg.Origin, pkg.Supplier = docaOFED, canonical
+	}
+	return pkg
 }
 
 // anyPackages reads whichever database is told. Where none is, the one that the family has is named,
@@ -352,6 +365,9 @@ func parseRpmQuery(text string) []facts.Package {
 	return packages
 }
 
+// distributor stands for the distribution itself as the maker of a package.
+const distributor = "distribution"
+
 // supplierOf names the maker of a vendor stack from the tag Vendor of a package.
 func supplierOf(vendor string) string {
 	switch lower := strings.ToLower(vendor); {
@@ -359,6 +375,8 @@ func supplierOf(vendor string) string {
 		return nvidia
 	case strings.Contains(lower, "hewlett"):
 		return hpe
+	case strings.Contains(lower, "suse"):
+		return distributor
 	}
 	return ""
 }

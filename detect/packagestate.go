@@ -21,7 +21,7 @@ const (
 
 // database tells whether the database of packages can be worked with.
 func (p probe) database(all facts.Field[[]facts.Package]) facts.Field[string] {
-	for _, res := range p.answers("apt", "dpkg", "rpm", "dnf", "yum", "zypper") {
+	for _, res := range p.answers("apt", "dpkg ", "rpm", "dnf", "yum", "zypper") {
 		text := res.Stderr + res.Stdout
 		switch {
 		case strings.Contains(text, "dpkg was interrupted"):
@@ -59,7 +59,10 @@ var heldBy = regexp.MustCompile(`(?i)held by process ([0-9]+(?: \([^)]*\))?)|run
 // busy names the process that changes packages now. yum, dnf and zypper write its id into a file, which
 // zypper leaves behind; dpkg's lock is one that only a program can see that tries to take it.
 func (p probe) busy(family string) facts.Field[string] {
-	for _, res := range p.answers("apt", "dpkg", "dnf", "yum", "zypper") {
+	for _, res := range p.answers("apt", "dpkg ", "dnf", "yum", "zypper") {
+		if text := res.Stderr + res.Stdout; !strings.Contains(text, "process") && !strings.Contains(text, "pid") {
+			continue
+		}
 		if m := heldBy.FindStringSubmatch(res.Stderr + res.Stdout); m != nil {
 			return facts.Is("process "+strings.Join(m[1:], ""), res.Argv[0])
 		}
@@ -150,6 +153,9 @@ func (p probe) groups() facts.Field[[]string] {
 // whichTold finds what "which", "type" or "command -v" told about a program.
 func (p probe) whichTold(name string) facts.Field[string] {
 	for _, line := range []string{"which " + name, "command -v " + name, "type " + name} {
+		if _, told := p.commands()[line]; !told {
+			continue
+		}
 		res, err := p.r.Query(p.ctx, strings.Split(line, " ")...)
 		if err != nil {
 			continue

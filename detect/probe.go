@@ -124,7 +124,11 @@ func (p probe) firstTold(lines ...string) (text, source string) {
 	if !p.evidence() {
 		return "", ""
 	}
+	commands := p.commands()
 	for _, line := range lines {
+		if _, told := commands[line]; commands != nil && !told {
+			continue // asking would only make an error
+		}
 		res, err := p.r.Query(p.ctx, strings.Fields(line)...)
 		if err == nil && strings.TrimSpace(res.Stdout) != "" {
 			return res.Stdout, line
@@ -141,33 +145,40 @@ func (p probe) recorded(prefix string) string {
 	return ""
 }
 
-// recordedAll returns the command lines of evidence that begin with prefix, sorted. It finds questions
+// recordedAll returns the command lines of evidence that begin with one of some prefixes, sorted. It finds questions
 // whose list of names depends on the release that recorded them.
-func (p probe) recordedAll(prefix string) []string {
-	replay, ok := p.r.(interface{ Evidence() *host.Evidence })
-	if !ok || !p.evidence() || replay.Evidence() == nil {
-		return nil
-	}
+func (p probe) recordedAll(prefixes ...string) []string {
 	var lines []string
-	for line := range replay.Evidence().Commands {
-		if strings.HasPrefix(line, prefix) {
-			lines = append(lines, line)
+	for line := range p.commands() {
+		for _, prefix := range prefixes {
+			if strings.HasPrefix(line, prefix) {
+				lines = append(lines, line)
+				break
+			}
 		}
 	}
 	slices.Sort(lines)
 	return lines
 }
 
+// commands are the recorded commands of evidence, nil of another source and of a reader that only poses as
+// evidence.
+func (p probe) commands() map[string]host.Answer {
+	replay, ok := p.r.(interface{ Evidence() *host.Evidence })
+	if !ok || !p.evidence() || replay.Evidence() == nil {
+		return nil
+	}
+	return replay.Evidence().Commands
+}
+
 // answers returns what the recorded commands printed that begin with one of some prefixes, each with its
 // command line as the only word of Argv. Only evidence is asked.
 func (p probe) answers(prefixes ...string) []host.Result {
 	var out []host.Result
-	for _, prefix := range prefixes {
-		for _, line := range p.recordedAll(prefix) {
-			if res, err := p.r.Query(p.ctx, strings.Split(line, " ")...); err == nil {
-				res.Argv = []string{line}
-				out = append(out, res)
-			}
+	for _, line := range p.recordedAll(prefixes...) {
+		if res, err := p.r.Query(p.ctx, strings.Split(line, " ")...); err == nil {
+			res.Argv = []string{line}
+			out = append(out, res)
 		}
 	}
 	return out

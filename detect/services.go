@@ -79,6 +79,9 @@ func parseSystemctlShow(text, source string) []facts.Service {
 
 // toldUnits adds what single commands of evidence say.
 func (p probe) toldUnits(units []facts.Service) []facts.Service {
+	if p.commands() != nil && len(p.recordedAll("systemctl ", "pgrep ", "ps ", "pidof ")) == 0 {
+		return units
+	}
 	for _, name := range unitNames() {
 		short := strings.TrimSuffix(name, ".service")
 		var told facts.Service

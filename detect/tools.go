@@ -84,14 +84,18 @@ func (p probe) tool(t tool) facts.Tool {
 	if !p.evidence() {
 		return out
 	}
+	line := t.name + " --version"
+	if _, told := p.commands()[line]; !told {
+		fill(&out.Path, p.whichTold(t.name))
+		return out
+	}
 	if res, err := p.r.Query(p.ctx, t.name, "--version"); err == nil && res.Exit == 0 {
-		line := t.name + " --version"
 		if v := firstVersion.FindString(lastWords(res.Stdout)); v != "" {
 			out.Version = facts.Is(v, line)
 		}
 		fill(&out.Path, facts.Is("", line))
 	} else if notInstalled(err) {
-		fill(&out.Path, facts.None[string](t.name+" --version"))
+		fill(&out.Path, facts.None[string](line))
 	}
 	fill(&out.Path, p.whichTold(t.name))
 	return out

@@ -1,7 +1,6 @@
 package detect
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -130,10 +129,8 @@ func decodeMounts(file io.ReaderAt, _ int64) (string, error) {
 // "SOURCE on TARGET type TYPE (OPTIONS)", into "TARGET TYPE OPTIONS" for the types above.
 func mountLines(text string) string {
 	var out strings.Builder
-	lines := bufio.NewScanner(strings.NewReader(text))
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		words := strings.Fields(lines.Text())
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
 		switch {
 		case len(words) >= 6 && words[1] == "on" && words[3] == "type":
 			words = []string{words[0], words[2], words[4], strings.Trim(words[5], "()")}

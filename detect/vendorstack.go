@@ -50,10 +50,14 @@ func vendorStack(pkgs facts.Packages, all facts.Field[[]facts.Package], d facts.
 		if pkg.Origin != mlnxOFED && pkg.Origin != docaOFED && pkg.Origin != ofaOFED || pkg.Name == "doca-host" || strings.HasSuffix(pkg.Name, "-repo") {
 			continue // doca-host brings a repository and nothing of the stack
 		}
-		if v.Stack == "" {
+		if v.Stack == "" && ofStackItself(pkg.Name) {
 			v.Stack = pkg.Origin
 		}
-		addVendorPackage(&v, pkg)
+	}
+	for _, pkg := range pkgs.Installed.Or(nil) {
+		if v.Stack != "" && pkg.Origin == v.Stack {
+			addVendorPackage(&v, pkg)
+		}
 	}
 	if v.Stack == "" {
 		switch {
@@ -66,6 +70,20 @@ func vendorStack(pkgs facts.Packages, all facts.Field[[]facts.Package], d facts.
 		v.Supplier = nvidia
 	}
 	return facts.Is(v, source)
+}
+
+// ofStackItself says that a package is a part without which there is no stack: modules, the libraries, or
+// what stands for the whole. Firmware tools, the firmware updater and MPI parts are installed alone, too.
+func ofStackItself(name string) bool {
+	if core(name) || slices.Contains(docaMeta(), name) || metaOfMLNX(name) || canonicalName.MatchString(name) {
+		return true
+	}
+	for _, prefix := range []string{"rdma-core", "libibverbs", "ibverbs-providers", "librdmacm", "libmlx4", "libmlx5", "libibumad", "libibmad", "ofed-scripts", "mlnx-en", "kmod-mlnx-en"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
 }
 
 // withDKMS completes the stack by what DKMS keeps: a host may tell no packages, and an evidence of

@@ -34,6 +34,7 @@ func TestVendorStack(t *testing.T) {
 	}{
 		{"inbox", deb("libibverbs1 61.0-2"), facts.None[facts.VendorStack]("dpkg-query -W")},
 		{"only the repository's package", rpm("doca-host-3.2.1-044000_25.10_rhel9.x86_64"), facts.None[facts.VendorStack]("rpm -qa")},
+		{"only firmware tools", deb("mft 4.30.1-1210", "kernel-mft-dkms 4.30.1.1210-1"), facts.None[facts.VendorStack]("dpkg-query -W")},
 		{"Canonical's", deb("doca-ofed-generic 7.0.0-14.14", "linux-modules-doca-ofed-3.4-generic 7.0.0-14.14", "libibverbs1 61.0-2"), facts.Is(facts.VendorStack{
 			Stack: docaOFED, Version: "3.4", Supplier: canonical, Build: "kernel",
 		}, "dpkg-query -W")},
@@ -66,6 +67,22 @@ func TestSupplierOfRPM(t *testing.T) {
 	list := parseRpmQuery("ucx\t1.19.0-1\tx86_64\t1\tNVIDIA Corporation\nlibfabric\t1.18.0-1.el9\tx86_64\t(none)\t(none)\nold\t1-1\n")
 	want := []facts.Package{{Name: "ucx", Version: "1.19.0-1", Arch: "x86_64", Epoch: "1", Supplier: nvidia}, {Name: "libfabric", Version: "1.18.0-1.el9", Arch: "x86_64"}, {Name: "old", Version: "1-1"}}
 	if diff := cmp.Diff(want, list); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The maker of a package tells where its version has no mark.
+func TestOriginByMaker(t *testing.T) {
+	e := asked(nil)
+	e.Files["/etc/os-release"] = "ID=\"opensuse-tumbleweed\"\nID_LIKE=\"opensuse suse\"\n"
+	e.Commands = map[string]host.Answer{"rpm -q --qf " + strings.NewReplacer("\t", `\t`, "\n", `\n`).Replace(rpmFormat) + " x": {Stdout: "libibverbs1\t61.0-1.2\tx86_64\t(none)\topenSUSE\n" +
+		"libmlx5-1\t61.0-1.2\tx86_64\t(none)\tobs://build.example.com/home:me\nsharp\t3.12.0-1\tx86_64\t(none)\tNVIDIA Corporation\nnvidia_peer_memory\t1.3-0\tx86_64\t(none)\tMellanox\n"}}
+	got := map[string]string{}
+	for _, p := range detected(t, e).Packages.Installed.Or(nil) {
+		got[p.Name] = strings.TrimSpace(p.Origin + " " + p.Supplier)
+	}
+	want := map[string]string{"libibverbs1": "inbox", "libmlx5-1": "unknown", "sharp": "mlnx-ofed nvidia", "nvidia_peer_memory": "unknown nvidia"}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -120,6 +120,13 @@ func (f form) refuse(args []string) string {
 	return ""
 }
 
-func has(words, word string) bool { return word != "" && slices.Contains(strings.Fields(words), word) }
+func has(words, word string) bool {
+	for one := range strings.FieldsSeq(words) {
+		if one == word {
+			return true
+		}
+	}
+	return false
+}
 
 func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }

@@ -26,13 +26,19 @@ type Replay struct {
 	listings map[string]listing // of dirs and of ls commands
 	stats    map[string]lsEntry // of "ls -l", by path
 	implied  map[string]bool    // directories above some path that is there
+	asked    map[string]bool    // paths that some command was run on
 }
 
 // NewReplay makes a Reader of e, which must not change afterwards.
 func NewReplay(e *Evidence) *Replay {
-	r := &Replay{evidence: e, listings: map[string]listing{}, stats: map[string]lsEntry{}, implied: map[string]bool{}}
+	r := &Replay{evidence: e, listings: map[string]listing{}, stats: map[string]lsEntry{}, implied: map[string]bool{}, asked: map[string]bool{}}
 	for key, answer := range e.Commands {
 		r.addLs(key, answer)
+		for i := range len(key) - 1 {
+			if key[i] == ' ' && key[i+1] == '/' {
+				r.asked[key[i+1:]] = true
+			}
+		}
 	}
 	for dir, names := range e.Dirs {
 		names = append([]string{}, names...) // never nil: listed and empty
@@ -197,6 +203,9 @@ func lookup[T any](r *Replay, op, p string, follow bool, direct func(string) (T,
 		return fail(syscall.EINVAL)
 	}
 	at := path.Clean(p)
+	if !r.tells(at) {
+		return fail(ErrUnknown) // as most of what is asked about a ticket
+	}
 	for range maxLinks {
 		value, err := direct(at)
 		if err == nil {
@@ -215,6 +224,26 @@ func lookup[T any](r *Replay, op, p string, follow bool, direct func(string) (T,
 		at = next
 	}
 	return fail(syscall.ELOOP)
+}
+
+// tells says that some part of the evidence may answer a question about p: it is about p itself, or about a
+// directory above it that is a link, was listed, or was asked for.
+func (r *Replay) tells(p string) bool {
+	if r.shown(p) {
+		return true
+	}
+	for {
+		_, link := r.evidence.Links[p]
+		_, listed := r.listings[p]
+		_, line := r.stats[p]
+		if link || listed || line || r.asked[p] {
+			return true
+		}
+		if p == "/" {
+			return false
+		}
+		p = path.Dir(p)
+	}
 }
 
 // follow replaces the first link in a path by its target.

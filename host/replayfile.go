@@ -202,6 +202,9 @@ func (r *Replay) refusedOr(p string, otherwise error) error {
 // refused looks for failed commands on exactly this path. Only absence, and a refusal to see the
 // path at all, hold for every question: that cat may not read a file says nothing about its mode.
 func (r *Replay) refused(p string) (syscall.Errno, bool) {
+	if !r.asked[p] {
+		return 0, false
+	}
 	for _, program := range []string{"ls -d", "ls", "ls -l", "ls -ld", "ls -la", "ls -al", "cat", "readlink", "readlink -f", "stat", "file"} {
 		answer, ok := r.evidence.Commands[program+" "+p]
 		if !ok || answer.Exit == 0 && answer.Stderr == "" || strings.HasPrefix(answer.Stderr, markPrefix) {

@@ -35,10 +35,13 @@ type offer struct {
 // pick chooses among the releases of one stack, newest first. Unknown combinations are taken only when
 // the user named the stack; a release that the user named exactly is the only one looked at.
 func pick(in rules.Input, all []rules.Candidate, req Request) offer {
-	list := all
+	list := make([]*rules.Candidate, len(all))
+	for i := range all {
+		list[i] = &all[i]
+	}
 	asked := req.Version != "" && req.Version != "latest"
 	if asked {
-		list = ofVersion(all, req.Version)
+		list = ofVersion(list, req.Version)
 		if len(list) == 0 {
 			o := offer{excluded: true, reasons: common(all)}
 			o.reasons = append(o.reasons, Reason{
@@ -54,7 +57,7 @@ func pick(in rules.Input, all []rules.Candidate, req Request) offer {
 	preferLTS := vendor && in.Profile.Branches == "lts" && !asked && req.Version != "latest"
 	onlyLTS := preferLTS && !named
 
-	var open, barred []rules.Candidate
+	open, barred := make([]*rules.Candidate, 0, len(list)), make([]*rules.Candidate, 0, len(list))
 	for _, c := range list {
 		if barrier(in, c, onlyLTS) != "" && !exact {
 			barred = append(barred, c)
@@ -72,8 +75,8 @@ func pick(in rules.Input, all []rules.Candidate, req Request) offer {
 	}
 	for _, take := range takers {
 		for _, group := range groups {
-			for i := range group {
-				if c := &group[i]; len(c.Refusals) == 0 && take(c) {
+			for i, c := range group {
+				if len(c.Refusals) == 0 && take(c) {
 					return taken(c, group[:i], group[i+1:])
 				}
 			}
@@ -107,7 +110,7 @@ func documented(s rules.Status) bool {
 }
 
 // barrier says why a release is never chosen by itself, empty when it may be.
-func barrier(in rules.Input, c rules.Candidate, longTerm bool) string {
+func barrier(in rules.Input, c *rules.Candidate, longTerm bool) string {
 	switch {
 	case longTerm && past(c, in.Day) && rules.OnlyVirtualFunctions(in):
 		// https://github.com/openlogic/AzureBuildCentOS/issues/92
@@ -123,14 +126,14 @@ func barrier(in rules.Input, c rules.Candidate, longTerm bool) string {
 	return ""
 }
 
-func isLongTerm(c rules.Candidate) bool {
+func isLongTerm(c *rules.Candidate) bool {
 	return c.Branch != nil && c.Branch.LTS && c.Release.LTS != "no"
 }
 
 // byBranch keeps the order of the releases, newest first. When long-term branches are preferred, those
 // that live come first, then other branches, then those past their end.
-func byBranch(list []rules.Candidate, day string, preferLTS bool) [][]rules.Candidate {
-	var living, others, ended [][]rules.Candidate
+func byBranch(list []*rules.Candidate, day string, preferLTS bool) [][]*rules.Candidate {
+	var living, others, ended [][]*rules.Candidate
 	for len(list) > 0 {
 		n := 1
 		for n < len(list) && list[n].Release.Branch == list[0].Release.Branch {
@@ -153,13 +156,13 @@ func byBranch(list []rules.Candidate, day string, preferLTS bool) [][]rules.Cand
 }
 
 // past says whether a release's branch is past its end on a day; an unknown end is no end.
-func past(c rules.Candidate, day string) bool {
+func past(c *rules.Candidate, day string) bool {
 	end, _ := supportEnd(c)
 	return end != "" && day != "" && day > endOfMonth(end)
 }
 
 // supportEnd is the end of a branch's support and what it rests on: "stated" or "computed".
-func supportEnd(c rules.Candidate) (end, basis string) {
+func supportEnd(c *rules.Candidate) (end, basis string) {
 	switch {
 	case c.Branch == nil:
 		return "", ""
@@ -180,7 +183,7 @@ func endOfMonth(date string) string {
 }
 
 // taken is the offer of a release; newer and older are the others of its branch.
-func taken(c *rules.Candidate, newer, older []rules.Candidate) offer {
+func taken(c *rules.Candidate, newer, older []*rules.Candidate) offer {
 	o := offer{best: c}
 	for _, f := range c.Reasons {
 		o.reasons = append(o.reasons, reason(f))
@@ -195,7 +198,7 @@ func taken(c *rules.Candidate, newer, older []rules.Candidate) offer {
 		if c.Branch.Start != "" {
 			text += " since " + c.Branch.Start
 		}
-		switch end, basis := supportEnd(*c); basis {
+		switch end, basis := supportEnd(c); basis {
 		case "stated":
 			text += ", supported until " + end + " as the vendor states"
 		case "computed":
@@ -217,7 +220,7 @@ func taken(c *rules.Candidate, newer, older []rules.Candidate) offer {
 			why = first.Refusals[0].Text
 		}
 		o.notes = append(o.notes, Reason{
-			Code: string(NewerRelease), Source: sourceOf(&first),
+			Code: string(NewerRelease), Source: sourceOf(first),
 			Text: fmt.Sprintf("%s %s is newer and was not taken: %s", first.Release.Stack, first.Release.Version, why),
 		})
 	}
@@ -226,13 +229,12 @@ func taken(c *rules.Candidate, newer, older []rules.Candidate) offer {
 
 // none says why no release of a stack can be taken: each kind of reason once, in the words of the newest
 // release that has it.
-func none(in rules.Input, open, barred []rules.Candidate, longTerm bool) offer {
+func none(in rules.Input, open, barred []*rules.Candidate, longTerm bool) offer {
 	o := offer{excluded: len(open) > 0}
 	refusals := map[rules.Code]int{}
 	unknown := 0
 	var first *rules.Candidate
-	for i := range open {
-		c := &open[i]
+	for _, c := range open {
 		if len(c.Refusals) == 0 {
 			o.excluded = false
 			unknown++
@@ -274,12 +276,12 @@ func none(in rules.Input, open, barred []rules.Candidate, longTerm bool) offer {
 		o.reasons = append(o.reasons, Reason{Code: string(NotLongTerm), Text: "it has no long-term branch", Source: "the compatibility matrix"})
 	default:
 		// The newest one that only the barrier keeps out.
-		for i := range barred {
-			if c := &barred[i]; len(c.Refusals) == 0 && documented(c.Status) && (!longTerm || isLongTerm(*c)) {
+		for _, c := range barred {
+			if len(c.Refusals) == 0 && documented(c.Status) && (!longTerm || isLongTerm(c)) {
 				o.excluded = false
 				o.reasons = append([]Reason{{
 					Code: string(NeverChosenRelease), Source: sourceOf(c),
-					Text: c.Release.Version + " is " + string(c.Status) + " and not chosen by itself: " + barrier(in, *c, longTerm) +
+					Text: c.Release.Version + " is " + string(c.Status) + " and not chosen by itself: " + barrier(in, c, longTerm) +
 						"; --stack " + c.Release.Stack + " names it, if what only the vendor's stack has is needed",
 				}}, o.reasons...)
 				break
@@ -291,17 +293,17 @@ func none(in rules.Input, open, barred []rules.Candidate, longTerm bool) offer {
 
 // ofVersion are the releases that a text names: one exactly, or all of a branch ("5.4", "24.10"). A
 // driver container has the number of the drivers inside, and writes 25.1.0 for 25.01-0.
-func ofVersion(all []rules.Candidate, text string) []rules.Candidate {
+func ofVersion(all []*rules.Candidate, text string) []*rules.Candidate {
 	wanted := plainNumber(text)
-	var inside []rules.Candidate
-	for _, name := range []func(rules.Candidate) string{
-		func(c rules.Candidate) string { return c.Release.Version },
-		func(c rules.Candidate) string { return c.Release.Driver },
+	var inside []*rules.Candidate
+	for _, name := range []func(*rules.Candidate) string{
+		func(c *rules.Candidate) string { return c.Release.Version },
+		func(c *rules.Candidate) string { return c.Release.Driver },
 	} {
 		for _, c := range all {
 			switch have := plainNumber(name(c)); {
 			case have == wanted:
-				return []rules.Candidate{c}
+				return []*rules.Candidate{c}
 			case strings.HasPrefix(have, wanted+"."):
 				inside = append(inside, c)
 			}

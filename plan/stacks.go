@@ -102,7 +102,7 @@ func hopeless(in rules.Input) []rules.Finding {
 func (s *Stack) describe(c *rules.Candidate) {
 	s.Version, s.Branch, s.Released = c.Release.Version, c.Release.Branch, c.Release.Date
 	s.LongTerm = c.Branch != nil && c.Branch.LTS
-	s.SupportEnd, s.SupportBasis = supportEnd(*c)
+	s.SupportEnd, s.SupportBasis = supportEnd(c)
 	s.Status, s.Method, s.Modules = c.Status, c.Method, c.Modules
 }
 
@@ -111,7 +111,7 @@ func (s *Stack) describe(c *rules.Candidate) {
 func (o *stackOffer) keepInstalled(in rules.Input, all []rules.Candidate, req Request) {
 	have := versionOnHost(in, all, o.stack.Stack)
 	if have == nil || o.best == nil || have.Release == o.best.Release || req.Upgrade || len(have.Refusals) > 0 ||
-		have.Release.Branch != o.best.Release.Branch || len(ofVersion([]rules.Candidate{*have}, orAny(req.Version, have))) == 0 {
+		have.Release.Branch != o.best.Release.Branch || len(ofVersion([]*rules.Candidate{have}, orAny(req.Version, have))) == 0 {
 		return
 	}
 	newer := o.best.Release

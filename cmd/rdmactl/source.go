@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"sort"
 	"strings"
 
@@ -114,6 +115,9 @@ func (l *hostList) add(src source) error {
 	}
 	if !l.several {
 		l.several = true
+		// Each host leaves some 700 kB behind: with the usual setting a fleet spends a third of its time
+		// collecting a heap of 3 MB.
+		debug.SetGCPercent(800)
 		if err := l.call(*l.first); err != nil {
 			return err
 		}

@@ -8,9 +8,8 @@ import (
 
 // RPM is the version of an rpm package, [EPOCH:]VERSION[-RELEASE], compared by rpm's rules.
 //
-// cavaliergopher/rpm reads package files well, but its comparison does not know "^" (rpm 4.15: newer
-// than what stands before it, older than any further part), takes letters of any alphabet, and takes
-// "1~~" for equal to "1~". So the rules of rpm's own rpmvercmp are here.
+// cavaliergopher/rpm reads package files well, but its comparison does not know "^" (rpm 4.15): newer than
+// what stands before it, older than any further part. So the rules of rpm's own rpmvercmp are here.
 type RPM struct {
 	raw                     string
 	epoch, version, release string

@@ -4,7 +4,6 @@
 package pciid
 
 import (
-	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
@@ -82,21 +81,24 @@ type function struct {
 	NoDriver       bool     `yaml:"no_driver"`
 }
 
-//go:embed ids.yaml
-var ids []byte
+// Load returns the table: compiled from ids.yaml (see ids_gen.go), because reading YAML for each host of a
+// fleet takes longer than all the rest.
+func Load() (*Table, error) { return tableOf("ids.yaml", document()) }
 
-// Load decodes the embedded table.
-func Load() (*Table, error) { return parse("ids.yaml", ids) }
-
-func parse(name string, data []byte) (*Table, error) {
+// parse reads the YAML form.
+func parse(name string, data []byte) (file, error) {
 	var f file
 	if err := strictyaml.Decode(name, data, &f); err != nil {
-		return nil, err
+		return f, err
 	}
 	if f.APIVersion != "rdmactl/v1" || f.Kind != "PCIFunctions" {
-		return nil, fmt.Errorf("cannot read %s: it is %s %s, not rdmactl/v1 PCIFunctions", name, f.APIVersion, f.Kind)
+		return f, fmt.Errorf("cannot read %s: it is %s %s, not rdmactl/v1 PCIFunctions", name, f.APIVersion, f.Kind)
 	}
-	t := &Table{byID: map[string]Function{}, byName: map[string]Function{}, byFirmware: f.Firmware}
+	return f, nil
+}
+
+func tableOf(name string, f file) (*Table, error) {
+	t := &Table{byID: make(map[string]Function, 128), byName: make(map[string]Function, 128), byFirmware: f.Firmware}
 	for _, g := range f.Groups {
 		for _, fn := range g.Functions {
 			if err := t.add(g, fn); err != nil {

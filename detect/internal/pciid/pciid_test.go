@@ -1,6 +1,9 @@
 package pciid
 
 import (
+	"fmt"
+	"go/format"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -104,9 +107,41 @@ func TestFaultyTables(t *testing.T) {
 		head + "- {vendor: 1414, source: [a], functions: []}\n":                                         "quote it",
 		"apiVersion: rdmactl/v1\nkind: Profile\n":                                                       "not rdmactl/v1 PCIFunctions",
 	} {
-		if _, err := parse("t.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		f, err := parse("t.yaml", []byte(text))
+		if err == nil {
+			_, err = tableOf("t.yaml", f)
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", text, err, want)
 		}
+	}
+}
+
+// TestGenerated keeps ids_gen.go in step with ids.yaml; RDMACTL_UPDATE=1 writes it anew.
+func TestGenerated(t *testing.T) {
+	data, err := os.ReadFile("ids.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := parse("ids.yaml", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Each function on a line of its own, so that a change of the YAML is a change of as many lines.
+	text := strings.ReplaceAll(fmt.Sprintf("%#v", f), "pciid.", "")
+	text = strings.NewReplacer("[]group{", "[]group{\n", ", group{", ",\ngroup{", "[]function{", "[]function{\n", ", function{", ",\nfunction{").Replace(text)
+	want, err := format.Source([]byte("// Code generated from ids.yaml by RDMACTL_UPDATE=1 go test; DO NOT EDIT.\n\npackage pciid\n\nfunc document() file {\n\treturn " + text + "\n}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if os.Getenv("RDMACTL_UPDATE") != "" {
+		if err := os.WriteFile("ids_gen.go", want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile("ids_gen.go")
+	if err != nil || string(got) != string(want) {
+		t.Errorf("ids_gen.go is not of ids.yaml (%v); RDMACTL_UPDATE=1 go test ./detect/internal/pciid writes it", err)
 	}
 }
 

@@ -1,0 +1,122 @@
+// Code generated from ids.yaml by RDMACTL_UPDATE=1 go test; DO NOT EDIT.
+
+package pciid
+
+func document() file {
+	return file{APIVersion: "rdmactl/v1", Kind: "PCIFunctions", Firmware: map[string]string{"12": "connectx-4", "14": "connectx-4-lx", "16": "connectx-5", "18": "bluefield-1", "20": "connectx-6", "22": "connectx-6-dx", "24": "bluefield-2", "26": "connectx-6-lx", "28": "connectx-7", "32": "bluefield-3", "40": "connectx-8", "82": "connectx-9"}, Groups: []group{
+		group{Vendor: "15b3", Source: []string{"https://github.com/pciutils/pciids (pci.ids of 2026-08-22)", "https://github.com/linux-rdma/rdma-core (providers/mlx4/mlx4.c, providers/mlx5/mlx5.c, v64.0)"}, Role: "", Driver: "mlx4_core", RDMADriver: "mlx4_ib", Provider: "mlx4", Functions: []function{
+			function{IDs: []string{"6340"}, Name: "MT25408A0-FCC-SI ConnectX, Dual Port 10Gb/s InfiniBand / 10GigE Adapter IC with PCIe 2.0 x8 2.5GT/s Interface", Generations: []string{"connectx-1"}, VF: false, LinkLayers: []string{"infiniband", "ethernet"}, PCIeGeneration: 2, NoDriver: false},
+			function{IDs: []string{"634a"}, Name: "MT25408 ConnectX, 2-port IB DDR/10GigE, PCIe 2.0 2.5GT/s", Generations: []string{"connectx-1"}, VF: false, LinkLayers: []string{"infiniband", "ethernet"}, PCIeGeneration: 2, NoDriver: false},
+			function{IDs: []string{"6354"}, Name: "MT25408 ConnectX IB QDR", Generations: []string{"connectx-1"}, VF: false, LinkLayers: []string{"infiniband", "ethernet"}, PCIeGeneration: 2, NoDriver: false},
+			function{IDs: []string{"6732"}, Name: "MT25408 ConnectX, 2-port IB DDR/10GigE, PCIe 2.0 5GT/s", Generations: []string{"connectx-1", "connectx-2"}, VF: false, LinkLayers: []string{"infiniband", "ethernet"}, PCIeGeneration: 2, NoDriver: false},
+			function{IDs: []string{"673c"}, Name: "MT26428 [ConnectX VPI PCIe 2.0 5GT/s - IB QDR / 10GigE]", Generations: []string{"connectx-1", "connectx-2"}, VF: false, LinkLayers: []string{"infiniband", "ethernet"}, PCIeGeneration: 2, NoDriver: false},
+			function{IDs: []string{"6368"}, Name: "MT25448 ConnectX EN 10GigE, PCIe 2.0 2.5GT/s", Generations: []string{"connectx-1"}, VF: false, LinkLayers: []string{"ethernet"}, PCIeGeneration: 2, NoDriver: false},
+			function{IDs: []string{"6372"}, Name: "MT25458 ConnectX EN 10GBASE-T, PCIe 2.5GT/s", Generations: []string{"connectx-1"}, VF: false, LinkLayers: []string{"ethernet"}, PCIeGeneration: 2, NoDriver: false},
+			function{IDs: []string{"6746"}, Name: "MT26438 ConnectX VPI IB QDR/10GigE Virtualization+, PCIe 2.0 5GT/s", Generations: []string{"connectx-2"}, VF: false, LinkLayers: []string{"infiniband", "ethernet"}, PCIeGeneration: 2, NoDriver: false},
+			function{IDs: []string{"6750"}, Name: "MT26448 [ConnectX EN 10GigE, PCIe 2.0 5GT/s]", Generations: []string{"connectx-2"}, VF: false, LinkLayers: []string{"ethernet"}, PCIeGeneration: 2, NoDriver: false},
+			function{IDs: []string{"675a"}, Name: "MT26458 ConnectX EN 10GBASE-T, PCIe Gen2 5GT/s", Generations: []string{"connectx-2"}, VF: false, LinkLayers: []string{"ethernet"}, PCIeGeneration: 2, NoDriver: false},
+			function{IDs: []string{"6764"}, Name: "MT26468 ConnectX EN 10GigE Virtualization+, PCIe 2.0 5GT/s", Generations: []string{"connectx-2"}, VF: false, LinkLayers: []string{"ethernet"}, PCIeGeneration: 2, NoDriver: false},
+			function{IDs: []string{"676e"}, Name: "MT26478 ConnectX EN 40GigE, PCIe 2.0 5GT/s", Generations: []string{"connectx-2"}, VF: false, LinkLayers: []string{"ethernet"}, PCIeGeneration: 2, NoDriver: false},
+			function{IDs: []string{"6778"}, Name: "MT26488 ConnectX VPI IB DDR/10GigE Virtualization+", Generations: []string{"connectx-2"}, VF: false, LinkLayers: []string{"infiniband", "ethernet"}, PCIeGeneration: 2, NoDriver: false},
+			function{IDs: []string{"1002"}, Name: "MT25400 Family [ConnectX-2 Virtual Function]", Generations: []string{"connectx-2"}, VF: true, LinkLayers: []string{"infiniband", "ethernet"}, PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"1003"}, Name: "MT27500 Family [ConnectX-3]", Generations: []string{"connectx-3"}, VF: false, LinkLayers: []string{"infiniband", "ethernet"}, PCIeGeneration: 3, NoDriver: false},
+			function{IDs: []string{"1004"}, Name: "MT27500/MT27520 Family [ConnectX-3/ConnectX-3 Pro Virtual Function]", Generations: []string{"connectx-3", "connectx-3-pro"}, VF: true, LinkLayers: []string{"infiniband", "ethernet"}, PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"1007"}, Name: "MT27520 Family [ConnectX-3 Pro]", Generations: []string{"connectx-3-pro"}, VF: false, LinkLayers: []string{"infiniband", "ethernet"}, PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"1005", "1006", "1008", "1009", "100a", "100b", "100c", "100d", "100e", "100f", "1010"}, Name: "mlx4 family, reserved id", Generations: []string{"connectx-3", "connectx-3-pro"}, VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false}}},
+		group{Vendor: "15b3", Source: []string{"https://github.com/pciutils/pciids (pci.ids of 2026-08-22)", "https://github.com/linux-rdma/rdma-core (providers/mlx4/mlx4.c, providers/mlx5/mlx5.c, v64.0)"}, Role: "", Driver: "mlx5_core", RDMADriver: "mlx5_ib", Provider: "mlx5", Functions: []function{
+			function{IDs: []string{"1011"}, Name: "MT27600 [Connect-IB]", Generations: []string{"connect-ib"}, VF: false, LinkLayers: []string{"infiniband"}, PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"1012"}, Name: "MT27600 Family [Connect-IB Virtual Function]", Generations: []string{"connect-ib"}, VF: true, LinkLayers: []string{"infiniband"}, PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"1013"}, Name: "MT27700 Family [ConnectX-4]", Generations: []string{"connectx-4"}, VF: false, LinkLayers: []string{"infiniband", "ethernet"}, PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"1014"}, Name: "MT27700 Family [ConnectX-4 Virtual Function]", Generations: []string{"connectx-4"}, VF: true, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"1015"}, Name: "MT27710 Family [ConnectX-4 Lx]", Generations: []string{"connectx-4-lx"}, VF: false, LinkLayers: []string{"ethernet"}, PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"1016"}, Name: "MT27710 Family [ConnectX-4 Lx Virtual Function]", Generations: []string{"connectx-4-lx"}, VF: true, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"1017"}, Name: "MT27800 Family [ConnectX-5]", Generations: []string{"connectx-5"}, VF: false, LinkLayers: []string{"infiniband", "ethernet"}, PCIeGeneration: 3, NoDriver: false},
+			function{IDs: []string{"1018"}, Name: "MT27800 Family [ConnectX-5 Virtual Function]", Generations: []string{"connectx-5"}, VF: true, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"1019"}, Name: "MT28800 Family [ConnectX-5 Ex]", Generations: []string{"connectx-5-ex"}, VF: false, LinkLayers: []string{"infiniband", "ethernet"}, PCIeGeneration: 4, NoDriver: false},
+			function{IDs: []string{"101a"}, Name: "MT28800 Family [ConnectX-5 Ex Virtual Function]", Generations: []string{"connectx-5-ex"}, VF: true, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"101b"}, Name: "MT28908 Family [ConnectX-6]", Generations: []string{"connectx-6"}, VF: false, LinkLayers: []string{"infiniband", "ethernet"}, PCIeGeneration: 4, NoDriver: false},
+			function{IDs: []string{"101c"}, Name: "MT28908 Family [ConnectX-6 Virtual Function]", Generations: []string{"connectx-6"}, VF: true, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"101d"}, Name: "MT2892 Family [ConnectX-6 Dx]", Generations: []string{"connectx-6-dx"}, VF: false, LinkLayers: []string{"ethernet"}, PCIeGeneration: 4, NoDriver: false},
+			function{IDs: []string{"101e"}, Name: "ConnectX Family mlx5Gen Virtual Function", Generations: []string{"connectx-6-dx", "connectx-6-lx", "connectx-7", "connectx-8", "connectx-9", "connectx-10", "bluefield-2", "bluefield-3", "bluefield-4"}, VF: true, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"101f"}, Name: "MT2894 Family [ConnectX-6 Lx]", Generations: []string{"connectx-6-lx"}, VF: false, LinkLayers: []string{"ethernet"}, PCIeGeneration: 4, NoDriver: false},
+			function{IDs: []string{"1021"}, Name: "MT2910 Family [ConnectX-7]", Generations: []string{"connectx-7"}, VF: false, LinkLayers: []string{"infiniband", "ethernet"}, PCIeGeneration: 5, NoDriver: false},
+			function{IDs: []string{"1023"}, Name: "CX8 Family [ConnectX-8]", Generations: []string{"connectx-8"}, VF: false, LinkLayers: []string{"infiniband", "ethernet"}, PCIeGeneration: 6, NoDriver: false},
+			function{IDs: []string{"1025"}, Name: "CX9 Family [ConnectX-9]", Generations: []string{"connectx-9"}, VF: false, LinkLayers: []string{"infiniband", "ethernet"}, PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"1027"}, Name: "CX10 Family [ConnectX-10]", Generations: []string{"connectx-10"}, VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"2101"}, Name: "CX10 Family [ConnectX-10 NVLink-C2C]", Generations: []string{"connectx-10"}, VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"a2d2"}, Name: "MT416842 BlueField integrated ConnectX-5 network controller", Generations: []string{"bluefield-1"}, VF: false, LinkLayers: []string{"infiniband", "ethernet"}, PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"a2d3"}, Name: "MT416842 BlueField multicore SoC family VF", Generations: []string{"bluefield-1"}, VF: true, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"a2d6"}, Name: "MT42822 BlueField-2 integrated ConnectX-6 Dx network controller", Generations: []string{"bluefield-2"}, VF: false, LinkLayers: []string{"infiniband", "ethernet"}, PCIeGeneration: 4, NoDriver: false},
+			function{IDs: []string{"a2dc"}, Name: "MT43244 BlueField-3 integrated ConnectX-7 network controller", Generations: []string{"bluefield-3"}, VF: false, LinkLayers: []string{"infiniband", "ethernet"}, PCIeGeneration: 5, NoDriver: false},
+			function{IDs: []string{"a2d9"}, Name: "MT43162 BlueField-3 Lx integrated ConnectX-7 network controller", Generations: []string{"bluefield-3-lx"}, VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: true},
+			function{IDs: []string{"a2df"}, Name: "BF4 Family integrated network controller [BlueField-4 integrated network controller]", Generations: []string{"bluefield-4"}, VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false}}},
+		group{Vendor: "15b3", Source: []string{"https://github.com/pciutils/pciids (pci.ids of 2026-08-22)"}, Role: "auxiliary", Driver: "", RDMADriver: "", Provider: "", Functions: []function{
+			function{IDs: []string{"2100"}, Name: "CX8 Family Data Direct Interface", Generations: []string(nil), VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"1024"}, Name: "CX8 PCIe Switch", Generations: []string(nil), VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"1028"}, Name: "CX10 Trusted Network Control Memory", Generations: []string(nil), VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"2300"}, Name: "ConnectX/BlueField Hardware Performance Monitors (HWPM)", Generations: []string(nil), VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"c2d2"}, Name: "BlueField SoC management interface", Generations: []string(nil), VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"c2d1"}, Name: "BlueField DPU Auxiliary Communication Channel", Generations: []string(nil), VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"1974", "1975", "1976", "1977", "1978", "1979", "197a", "197b", "197c", "197d", "197e", "197f"}, Name: "pcie_bridge", Generations: []string(nil), VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"2020", "2021", "2023", "2024", "2025"}, Name: "emulated_pcie_bridge", Generations: []string(nil), VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"a2d0", "a2d1", "a2d4", "a2d5", "a2d7", "a2d8", "a2da", "a2db", "a2dd", "a2de"}, Name: "bluefield_soc", Generations: []string(nil), VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"6001"}, Name: "NVMe SNAP Controller", Generations: []string(nil), VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false}}},
+		group{Vendor: "15b3", Source: []string{"https://github.com/pciutils/pciids (pci.ids of 2026-08-22)"}, Role: "flash-recovery", Driver: "", RDMADriver: "", Provider: "", Functions: []function{
+			function{IDs: []string{"0191"}, Name: "ConnectX flash recovery", Generations: []string{"connectx-1"}, VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"01f6"}, Name: "ConnectX-3 flash recovery", Generations: []string{"connectx-3"}, VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"01f8"}, Name: "ConnectX-3 Pro flash recovery", Generations: []string{"connectx-3-pro"}, VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"01ff"}, Name: "Connect-IB flash recovery", Generations: []string{"connect-ib"}, VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"0209"}, Name: "ConnectX-4 flash recovery", Generations: []string{"connectx-4"}, VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"020b"}, Name: "ConnectX-4 Lx flash recovery", Generations: []string{"connectx-4-lx"}, VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"020d"}, Name: "ConnectX-5 flash recovery", Generations: []string{"connectx-5"}, VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"020f"}, Name: "ConnectX-6 flash recovery", Generations: []string{"connectx-6"}, VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"0210"}, Name: "ConnectX-6 secure flash recovery", Generations: []string{"connectx-6"}, VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"0211"}, Name: "BlueField flash recovery", Generations: []string{"bluefield-1"}, VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"0212"}, Name: "ConnectX-6 Dx flash recovery", Generations: []string{"connectx-6-dx"}, VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"0213"}, Name: "ConnectX-6 Dx secure flash recovery", Generations: []string{"connectx-6-dx"}, VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"0214"}, Name: "BlueField-2 flash recovery", Generations: []string{"bluefield-2"}, VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"0215"}, Name: "BlueField-2 secure flash recovery", Generations: []string{"bluefield-2"}, VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"0216"}, Name: "ConnectX-6 Lx flash recovery", Generations: []string{"connectx-6-lx"}, VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"0217"}, Name: "ConnectX-6 Lx secure flash recovery", Generations: []string{"connectx-6-lx"}, VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"0218"}, Name: "ConnectX-7 flash recovery", Generations: []string{"connectx-7"}, VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"0219"}, Name: "ConnectX-7 secure flash recovery", Generations: []string{"connectx-7"}, VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"021a"}, Name: "BlueField-3 Lx flash recovery", Generations: []string{"bluefield-3-lx"}, VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"021b"}, Name: "BlueField-3 Lx secure flash recovery", Generations: []string{"bluefield-3-lx"}, VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"021c"}, Name: "BlueField-3 flash recovery", Generations: []string{"bluefield-3"}, VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"021d"}, Name: "BlueField-3 secure flash recovery", Generations: []string{"bluefield-3"}, VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"021e"}, Name: "ConnectX-8 flash recovery", Generations: []string{"connectx-8"}, VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"021f"}, Name: "ConnectX-8 secure flash recovery", Generations: []string{"connectx-8"}, VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"0220"}, Name: "BlueField-4 flash recovery", Generations: []string{"bluefield-4"}, VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"0221"}, Name: "BlueField-4 secure flash recovery", Generations: []string{"bluefield-4"}, VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"0224"}, Name: "ConnectX-9 flash recovery", Generations: []string{"connectx-9"}, VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"0225"}, Name: "ConnectX-9 secure/RMA flash recovery", Generations: []string{"connectx-9"}, VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"0226"}, Name: "ConnectX-10 flash recovery", Generations: []string{"connectx-10"}, VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"0227"}, Name: "ConnectX-10 RMA flash recovery", Generations: []string{"connectx-10"}, VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false}}},
+		group{Vendor: "1d0f", Source: []string{"https://github.com/torvalds/linux drivers/infiniband/hw/efa/efa_main.c (efa_pci_tbl)"}, Role: "", Driver: "efa", RDMADriver: "efa", Provider: "efa", Functions: []function{
+			function{IDs: []string{"efa0", "efa1", "efa2", "efa3"}, Name: "Elastic Fabric Adapter (EFA)", Generations: []string(nil), VF: false, LinkLayers: []string{"ethernet"}, PCIeGeneration: 0, NoDriver: false}}},
+		group{Vendor: "14e4", Source: []string{"https://github.com/torvalds/linux drivers/net/ethernet/broadcom/bnxt/bnxt.c (bnxt_pci_tbl)"}, Role: "", Driver: "bnxt_en", RDMADriver: "bnxt_re", Provider: "bnxt_re", Functions: []function{
+			function{IDs: []string{"16d6", "16d7", "16d8", "16d9", "16e2", "16e3"}, Name: "BCM574xx NetXtreme-E", Generations: []string(nil), VF: false, LinkLayers: []string{"ethernet"}, PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"16dc"}, Name: "NetXtreme-E virtual function", Generations: []string(nil), VF: true, LinkLayers: []string{"ethernet"}, PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"1750", "1751", "1752"}, Name: "BCM575xx NetXtreme-E", Generations: []string(nil), VF: false, LinkLayers: []string{"ethernet"}, PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"1806", "1807"}, Name: "BCM575xx virtual function", Generations: []string(nil), VF: true, LinkLayers: []string{"ethernet"}, PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"1760"}, Name: "BCM57608", Generations: []string(nil), VF: false, LinkLayers: []string{"ethernet"}, PCIeGeneration: 0, NoDriver: false}}},
+		group{Vendor: "8086", Source: []string{"https://github.com/torvalds/linux drivers/net/ethernet/intel/ice/ice_devids.h"}, Role: "", Driver: "ice", RDMADriver: "irdma", Provider: "irdma", Functions: []function{
+			function{IDs: []string{"1591", "1592", "1593", "1599", "159a", "159b"}, Name: "Ethernet Controller E810", Generations: []string(nil), VF: false, LinkLayers: []string{"ethernet"}, PCIeGeneration: 0, NoDriver: false}}},
+		group{Vendor: "8086", Source: []string{"https://github.com/torvalds/linux drivers/net/ethernet/intel/i40e/i40e_devids.h"}, Role: "", Driver: "i40e", RDMADriver: "irdma", Provider: "irdma", Functions: []function{
+			function{IDs: []string{"37ce", "37cf", "37d0", "37d1", "37d2", "37d3"}, Name: "Ethernet Connection X722", Generations: []string(nil), VF: false, LinkLayers: []string{"ethernet"}, PCIeGeneration: 0, NoDriver: false}}},
+		group{Vendor: "8086", Source: []string{"https://github.com/torvalds/linux drivers/infiniband/hw/hfi1/pcie.c, include/linux/pci_ids.h"}, Role: "", Driver: "hfi1", RDMADriver: "hfi1", Provider: "hfi1verbs", Functions: []function{
+			function{IDs: []string{"24f0", "24f1"}, Name: "Omni-Path HFI Silicon 100 Series", Generations: []string(nil), VF: false, LinkLayers: []string(nil), PCIeGeneration: 0, NoDriver: false}}},
+		group{Vendor: "1414", Source: []string{"https://github.com/torvalds/linux include/net/mana/gdma.h (MANA_VF_DEVICE_ID)"}, Role: "", Driver: "mana", RDMADriver: "mana_ib", Provider: "mana", Functions: []function{
+			function{IDs: []string{"00ba"}, Name: "Microsoft Azure Network Adapter VF", Generations: []string(nil), VF: true, LinkLayers: []string{"ethernet"}, PCIeGeneration: 0, NoDriver: false}}},
+		group{Vendor: "1077", Source: []string{"https://github.com/torvalds/linux drivers/net/ethernet/qlogic/qede/qede_main.c (qede_pci_tbl)"}, Role: "", Driver: "qede", RDMADriver: "qedr", Provider: "qedr", Functions: []function{
+			function{IDs: []string{"1634", "1644", "1654", "1656", "1666", "8070"}, Name: "FastLinQ QL45000/QL41000", Generations: []string(nil), VF: false, LinkLayers: []string{"ethernet"}, PCIeGeneration: 0, NoDriver: false},
+			function{IDs: []string{"1664", "8090"}, Name: "FastLinQ virtual function", Generations: []string(nil), VF: true, LinkLayers: []string{"ethernet"}, PCIeGeneration: 0, NoDriver: false}}},
+		group{Vendor: "19e5", Source: []string{"https://github.com/torvalds/linux drivers/net/ethernet/hisilicon/hns3/hnae3.h (HNAE3_DEV_ID_*_RDMA*)"}, Role: "", Driver: "hns3", RDMADriver: "hns_roce_hw_v2", Provider: "hns", Functions: []function{
+			function{IDs: []string{"a222", "a223", "a224", "a225", "a226", "a228"}, Name: "HNS RDMA network controller", Generations: []string(nil), VF: false, LinkLayers: []string{"ethernet"}, PCIeGeneration: 0, NoDriver: false}}},
+		group{Vendor: "1ded", Source: []string{"https://github.com/torvalds/linux drivers/infiniband/hw/erdma/erdma_hw.h"}, Role: "", Driver: "erdma", RDMADriver: "erdma", Provider: "erdma", Functions: []function{
+			function{IDs: []string{"107f"}, Name: "Elastic RDMA adapter", Generations: []string(nil), VF: false, LinkLayers: []string{"ethernet"}, PCIeGeneration: 0, NoDriver: false}}},
+		group{Vendor: "15ad", Source: []string{"https://github.com/torvalds/linux drivers/infiniband/hw/vmw_pvrdma/pvrdma_dev_api.h"}, Role: "", Driver: "vmw_pvrdma", RDMADriver: "vmw_pvrdma", Provider: "vmw_pvrdma", Functions: []function{
+			function{IDs: []string{"0820"}, Name: "Paravirtual RDMA controller", Generations: []string(nil), VF: false, LinkLayers: []string{"ethernet"}, PCIeGeneration: 0, NoDriver: false}}},
+		group{Vendor: "1425", Source: []string{"https://github.com/torvalds/linux drivers/net/ethernet/chelsio/cxgb4/t4_pci_id_tbl.h"}, Role: "", Driver: "cxgb4", RDMADriver: "iw_cxgb4", Provider: "cxgb4", Functions: []function{
+			function{IDs: []string{"5401", "5402", "5403", "540d", "5410", "5411", "6401", "6403", "6407", "640d", "6411"}, Name: "Terminator 5/6 unified wire adapter", Generations: []string(nil), VF: false, LinkLayers: []string{"ethernet"}, PCIeGeneration: 0, NoDriver: false}}}}}
+}
