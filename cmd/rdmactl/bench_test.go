@@ -90,8 +90,11 @@ func BenchmarkFleet(b *testing.B) {
 // fleetHost is the n-th host: name, distribution, kernel and card differ.
 func fleetHost(n int) string {
 	systems := [][3]string{
-		{"rhel", "9.4", "5.14.0-427.%d.1.el9_4.x86_64"}, {"ubuntu", "22.04", "5.15.0-%d-generic"}, {"debian", "12", "6.1.0-%d-amd64"},
-		{"rocky", "8.10", "4.18.0-553.%d.1.el8_10.x86_64"}, {"sles", "15.5", "5.14.21-150500.%d-default"},
+		{"rhel", "9.4", "5.14.0-427.%d.1.el9_4.x86_64"},
+		{"ubuntu", "22.04", "5.15.0-%d-generic"},
+		{"debian", "12", "6.1.0-%d-amd64"},
+		{"rocky", "8.10", "4.18.0-553.%d.1.el8_10.x86_64"},
+		{"sles", "15.5", "5.14.21-150500.%d-default"},
 	}
 	cards := []string{"1015", "1017", "101b", "101d", "1021", "a2dc", "1003"}
 	s := systems[n%len(systems)]
