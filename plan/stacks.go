@@ -156,6 +156,11 @@ func replaced(in rules.Input, c *rules.Candidate, steps []Step) []Reason {
 	for _, p := range stackPackages(in, c) {
 		names = append(names, p.Name)
 	}
+	for _, group := range in.Facts.Packages.Groups.Or(nil) {
+		if strings.Contains(strings.ToLower(group), "infiniband") {
+			names = append(names, "the packages of the group "+printable(group)+" (dnf group remove)")
+		}
+	}
 	if len(names) == 0 {
 		return nil
 	}

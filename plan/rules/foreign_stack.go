@@ -51,6 +51,14 @@ func foreignTraces(in Input) []trace {
 	if vendor != "" {
 		out = append(out, trace{vendor, "ofed_info says " + printable(info.Value), info.Source})
 	}
+	if v, ok := in.Facts.Packages.Vendor.Get(); ok && vendor == "" && slices.Contains(foreignStacks(), v.Stack) {
+		vendor = v.Stack
+		out = append(out, trace{v.Stack, "its packages are of " + printable(v.Stack+" "+v.Version+v.Driver), in.Facts.Packages.Vendor.Source})
+	}
+	if kernels := in.Facts.Modules.VendorSymbols; len(kernels.Or(nil)) > 0 && vendor == "" {
+		vendor = "mlnx-ofed"
+		out = append(out, trace{vendor, "its kernel headers are there for " + list(kernels.Value), kernels.Source})
+	}
 	installed, _ := InstalledPackages(in.Facts)
 	for _, stack := range foreignStacks() {
 		var names []string
@@ -152,6 +160,14 @@ func StackVersions(in Input) map[string]string {
 		name, _, _ := strings.Cut(p.Name, ":")
 		if i := slices.Index(order, name) + 1; i > rank[p.Origin] {
 			versions[p.Origin], rank[p.Origin] = p.Version, i
+		}
+	}
+	if v, ok := in.Facts.Packages.Vendor.Get(); ok { // from DOCA 4.0 there is no ofed_info
+		switch {
+		case v.Version != "":
+			versions[v.Stack] = v.Version
+		case v.Driver != "":
+			versions[v.Stack] = v.Driver
 		}
 	}
 	if stack, version := stackOfOFEDInfo(in.Facts.Packages.OFEDInfo.Or("")); stack != "" {

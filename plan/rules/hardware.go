@@ -89,6 +89,10 @@ func foreignHardware(in Input, cards []facts.PCIDevice) []Finding {
 		if card.WantsProvider != "" {
 			needs += ", provider " + card.WantsProvider + " of ibverbs-providers"
 		}
+		if traces := foreignTraces(in); len(traces) > 0 {
+			needs += ". " + traces[0].stack + " is on this host (" + traces[0].text + "), and its ib_core keeps the card's driver from loading: " +
+				"uninstall it, go back to the kernel's own ib_core and build the driver anew"
+		}
 		name := card.Description.Or("an RDMA card")
 		found = append(found, Finding{
 			Code: ForeignHardware, Effect: Refuse, Source: in.Facts.PCI.Source, Looked: looked(in),

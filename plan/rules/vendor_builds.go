@@ -92,7 +92,7 @@ func containerKernel() VendorRule {
 				return
 			}
 			if listed, _ := h.listsLine(newer); listed {
-				text := "its driver container predates kernel " + h.kernel.release + h.kernel.whose() + " and does not list it; " + newer.Version + " is a newer release that lists this line of kernels"
+				text := "what its driver container lists does not cover kernel " + h.kernel.release + h.kernel.whose() + "; " + newer.Version + " is a newer release that lists this line of kernels"
 				c.refuse(Finding{Code: KernelNotCovered, Effect: Refuse, Text: text, Source: firstSource(c.Release.Source, "the compatibility matrix")})
 				return
 			}

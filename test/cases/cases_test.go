@@ -62,7 +62,7 @@ func planCases() map[string]answer {
 			twin:  []string{"[1d0f:efa1]", "[15b3:1017]"}, gone: []string{"foreign-hardware"},
 		},
 		"41-efa-with-ofed-kernel-warning": {
-			verdict: plan.Refuse, codes: []string{"foreign-hardware"}, says: []string{"Elastic Fabric Adapter", "1d0f:efa2"},
+			verdict: plan.Refuse, codes: []string{"foreign-hardware"}, says: []string{"Elastic Fabric Adapter", "1d0f:efa2", "uninstall it", "kernel's own ib_core"},
 			never: []string{"mlnx-ofed", "doca-ofed"},
 			twin:  []string{"[1d0f:efa2]", "[15b3:1017]"}, gone: []string{"foreign-hardware"},
 		},
@@ -73,8 +73,10 @@ func planCases() map[string]answer {
 			gone:  []string{"headers-missing"},
 		},
 		"87-gh200-611-64k-mlnx-nvme": {
-			verdict: plan.Refuse, says: []string{"6.11"},
+			verdict: plan.Refuse, codes: []string{"optional-modules-fail", "kernel-not-covered"},
+			says:  []string{"6.11.0-1003-nvidia-64k", "flavour nvidia-64k", "mlnx-nvme", "optional", "without the NVMe-oF and NFS over RDMA modules", "newer release"},
 			never: []string{"mlnx-ofed", "doca-ofed"},
+			twin:  []string{"6.11.0-1003-nvidia-64k", "6.8.0-31-generic"}, gone: []string{"optional-modules-fail"},
 		},
 		"89-azure-ncv3-cx3pro-vf": {
 			verdict: plan.Install, stack: "inbox", says: []string{"4.9", "virtual function"},
@@ -84,10 +86,10 @@ func planCases() map[string]answer {
 		"90-connectx2-en-dropped-stream": {
 			verdict: plan.Refuse, codes: []string{"device-dropped", "card-not-served"}, says: []string{"ConnectX-2", "15b3:6750", "EL 7", "mainline kernel"},
 			never: []string{"mlnx-ofed", "doca-ofed", "inbox"},
-			twin:  []string{"4.18.0-305.el8", "3.10.0-1160.el7"}, gone: nil,
+			twin:  []string{"15b3:6750", "15b3:1017", "MT26448", "MT27800"}, gone: []string{"device-dropped"},
 		},
 		"93-rocky85-distro-override": {
-			verdict: plan.Install, stack: "mlnx-ofed", codes: []string{"rebuild-of-rhel"}, says: []string{"RHEL 8.5", "unofficial"},
+			verdict: plan.Install, stack: "mlnx-ofed", codes: []string{"rebuild-of-rhel"}, says: []string{"RHEL 8.5", "unofficial", "Infiniband Support", "--add-kernel-support", "initramfs"},
 			twin: []string{"ID=\"rocky\"", "ID=\"rhel\""}, gone: []string{"rebuild-of-rhel"},
 		},
 		"94-rhel73-inbox-userspace": {
