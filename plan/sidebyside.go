@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/rdmactl/rdmactl/facts"
@@ -25,8 +26,14 @@ type Compared struct {
 	Stack
 	// Bytes is an estimate of what is downloaded, 0 when the solver or a repository must tell.
 	Bytes int64 `json:"bytes"`
-	// Compiles says that modules or programs are built on this host.
-	Compiles bool `json:"compiles"`
+	// AgeMonths is how long ago the release was made, -1 when its day is not documented.
+	AgeMonths int `json:"age_months"`
+	// Compiles says that modules or programs are built on this host, CompileTime how long that takes by
+	// what was measured or reported, with the source.
+	Compiles    bool   `json:"compiles"`
+	CompileTime string `json:"compile_time,omitempty"`
+	// Licence names what the stack's parts come under.
+	Licence string `json:"licence"`
 	Reboot   bool `json:"reboot"`
 	// Goes are packages of the host that go or are replaced; Added are those asked for.
 	Goes  []string `json:"packages_gone"`
@@ -62,7 +69,7 @@ func SideBySide(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request)
 		i := slices.IndexFunc(planned.Stacks, func(s Stack) bool { return s.Stack == name })
 		c := Compared{
 			Stack: planned.Stacks[i], Reboot: planned.Reboot, Steps: len(planned.Steps),
-			Goes: []string{}, Added: []string{}, Gains: []string{}, Losses: []string{},
+			AgeMonths: age(planned.Stacks[i].Released, day(f, req)), Licence: licence(name), Goes: []string{}, Added: []string{}, Gains: []string{}, Losses: []string{},
 		}
 		for _, s := range planned.Steps {
 			c.Bytes += s.Bytes
@@ -76,6 +83,7 @@ func SideBySide(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request)
 			}
 		}
 		c.Compiles = c.Compiles || c.Modules == rules.ModulesDKMS || c.Modules == rules.ModulesBuilt
+		c.CompileTime = compileTime(c)
 		c.NextKernel = nextKernel(c.Stack)
 		if release, ok := m.Find(name, c.Version); ok && c.Verdict != StackRefused {
 			if layout, ok := m.Layout(name, m.VersionOf(release), f.Distro.Family.Or("")); ok {
@@ -105,4 +113,39 @@ func nextKernel(s Stack) string {
 		return "must be built anew before another kernel boots"
 	}
 	return ""
+}
+
+// age counts whole months between two days or months; -1 when one is not told.
+func age(released, today string) int {
+	var y1, m1, y2, m2 int
+	if _, err := fmt.Sscanf(released, "%d-%d", &y1, &m1); err != nil {
+		return -1
+	}
+	if _, err := fmt.Sscanf(today, "%d-%d", &y2, &m2); err != nil {
+		return -1
+	}
+	return max(0, (y2-y1)*12+m2-m1)
+}
+
+// compileTime is what is known of the time that a build takes.
+func compileTime(c Compared) string {
+	switch {
+	case !c.Compiles || c.Verdict == StackRefused:
+		return ""
+	case c.Stack.Stack == "rdma-core":
+		return "about 1 minute on one core (measured with v64.0)"
+	case c.Stack.Stack == "mlnx-ofed" || c.Stack.Stack == "doca-ofed":
+		return "20 minutes are reported (https://github.com/Mellanox/network-operator/issues/318)"
+	}
+	return ""
+}
+
+// licence is of each stack's parts: COPYING.md of rdma-core and the kernel's SPDX lines for what is open, the
+// file LICENSE of the vendor's bundle for the rest.
+func licence(stack string) string {
+	const open = "kernel modules GPL-2.0 or OpenIB BSD, rdma-core GPL-2.0 or OpenIB BSD"
+	if stack == "mlnx-ofed" || stack == "doca-ofed" {
+		return open + "; the vendor's own tools and libraries under its licence agreement"
+	}
+	return open
 }

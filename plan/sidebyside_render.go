@@ -24,7 +24,11 @@ func RenderComparison(w io.Writer, c Comparison, color bool) error {
 		if s.SupportBasis == "computed" {
 			end += " (computed)"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\n", s.Stack.Stack, dash(s.Version), s.Status, verdict, dash(s.Released),
+		released := dash(s.Released)
+		if s.AgeMonths >= 0 {
+			released += fmt.Sprintf(" (%d months)", s.AgeMonths)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\n", s.Stack.Stack, dash(s.Version), s.Status, verdict, released,
 			dash(end), dash(s.Modules), yesNo(s.Compiles, s.Verdict), yesNo(s.Reboot, s.Verdict), unknownSize(s.Bytes), len(s.Goes))
 	}
 	if err := table.Flush(); err != nil {
@@ -39,7 +43,7 @@ func RenderComparison(w io.Writer, c Comparison, color bool) error {
 		for _, line := range []struct {
 			name string
 			list []string
-		}{{"next kernel", one(s.NextKernel)}, {"packages that go", s.Goes}, {"modules won", s.Gains}, {"lost", s.Losses}} {
+		}{{"compile time", one(s.CompileTime)}, {"next kernel", one(s.NextKernel)}, {"packages that go", s.Goes}, {"modules won", s.Gains}, {"lost", s.Losses}, {"licence", one(s.Licence)}} {
 			if len(line.list) > 0 {
 				r.wrap("  ", "    ", line.name+": "+strings.Join(line.list, ", "), "")
 			}
