@@ -34,7 +34,7 @@ type Compared struct {
 	CompileTime string `json:"compile_time,omitempty"`
 	// Licence names what the stack's parts come under.
 	Licence string `json:"licence"`
-	Reboot   bool `json:"reboot"`
+	Reboot  bool   `json:"reboot"`
 	// Goes are packages of the host that go or are replaced; Added are those asked for.
 	Goes  []string `json:"packages_gone"`
 	Added []string `json:"packages_added"`
