@@ -117,6 +117,12 @@ func (r *renderer) reason(indent string, reason Reason) {
 func (r *renderer) stacks(p Plan) {
 	r.heading("Stacks")
 	r.line(fmt.Sprintf("  %-10s %-16s %-9s %-12s %s", "STACK", "VERSION", "VERDICT", "STATUS", "INSTALLED"))
+	said := map[string]bool{}
+	if p.Verdict == Refuse {
+		for _, reason := range p.Reasons {
+			said[reason.Text] = true
+		}
+	}
 	for _, s := range p.Stacks {
 		r.line(fmt.Sprintf("  %-10s %-16s %-9s %-12s %s", s.Stack, dash(printable(s.Version)), s.Verdict, s.Status, dash(printable(s.Installed))))
 		// The first two reasons decide about what is not chosen; the JSON form has all of them.
@@ -129,6 +135,11 @@ func (r *renderer) stacks(p Plan) {
 				r.wrap("      ", "        ", "also: "+strings.Join(codes, ", "), "")
 				break
 			}
+			if said[reason.Text] {
+				r.line("      " + reason.Code + ": as above")
+				continue
+			}
+			said[reason.Text] = true
 			r.wrap("      ", "        ", reason.Code+": "+reason.Text, "")
 		}
 	}
