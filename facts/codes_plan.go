@@ -77,6 +77,7 @@ func planCodes() []Code {
 		{"packages-replaced", "packages of the distribution or of another stack go, or are replaced by the stack's own", "look at the list; `rdmactl plan --resolve` names all that the package manager would change"},
 		{"activate-at-reboot", "the new modules are loaded at the next boot, not now", "reboot in a maintenance window, then run `rdmactl verify`"},
 		{"management-over-rdma", "the host is reached over the card whose driver would be replaced", "reboot in a maintenance window with an out-of-band console at hand; rdmactl never unloads the driver under the default route"},
+		{"not-installable", "this version makes the plan and does not carry it out", "follow the steps, or `--profile inbox` on a host with apt"},
 		{"profile-asks", "the profile has a question or a remark for you", "decide it before the install"},
 		{"headers-to-install", "modules are built and the kernel's headers are not installed", "the package that the warning names is installed with the stack"},
 		{"headers-not-told", "modules are built and nothing tells whether the kernel's headers are there", "see that /lib/modules/KERNEL/build leads to them"},

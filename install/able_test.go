@@ -35,3 +35,20 @@ func TestAble(t *testing.T) {
 		}
 	}
 }
+
+func TestAllowed(t *testing.T) {
+	unknown := plan.Plan{Verdict: plan.Install, Chosen: &plan.Choice{Stack: "mlnx-ofed", Version: "24.10-4.1.4.0", Status: plan.Unknown}}
+	var f *fault.Error
+	if err := Allowed(unknown, false); !errors.As(err, &f) || f.Kind != fault.Stopped || f.Code != "unknown-combination" || f.Hint == "" {
+		t.Errorf("an unknown combination was let through: %v", err)
+	}
+	documented := unknown
+	documented.Chosen = &plan.Choice{Stack: "mlnx-ofed", Status: plan.Supported}
+	inbox := unknown
+	inbox.Chosen = &plan.Choice{Stack: "inbox", Status: plan.Unknown}
+	for name, err := range map[string]error{"with the switch": Allowed(unknown, true), "documented": Allowed(documented, false), "inbox": Allowed(inbox, false)} {
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

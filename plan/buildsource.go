@@ -5,6 +5,7 @@ import (
 
 	"github.com/rdmactl/rdmactl/facts"
 	"github.com/rdmactl/rdmactl/plan/rules"
+	"github.com/rdmactl/rdmactl/profiles"
 )
 
 // buildNeeds are the packages of the profile that a build from source takes and the host lacks.
@@ -14,7 +15,7 @@ func buildNeeds(in rules.Input, c *rules.Candidate) []PackageChange {
 		return told && slices.ContainsFunc(installed, func(p facts.Package) bool { return p.Name == name })
 	}
 	var out []PackageChange
-	if b := in.Profile.Build; b != nil && c.Release.Stack == "rdma-core" {
+	if b := buildOf(in); b != nil && c.Release.Stack == "rdma-core" {
 		for _, p := range b.PackagesFor(in.Facts.Distro.Family.Or(""), rules.PackageRelease(in)) {
 			if !have(p.Name) {
 				out = append(out, PackageChange{Name: p.Name, Action: "install", Why: p.Why, Optional: p.Optional})
@@ -34,10 +35,23 @@ func buildNeeds(in rules.Input, c *rules.Candidate) []PackageChange {
 
 // buildOptions are the CMake options of the profile for a version.
 func buildOptions(in rules.Input, version string) []string {
-	if in.Profile.Build == nil {
+	b := buildOf(in)
+	if b == nil {
 		return nil
 	}
-	return in.Profile.Build.Options(version)
+	return b.Options(version)
+}
+
+// buildOf says how rdma-core is built: as the profile has it, else as profile edge does.
+func buildOf(in rules.Input) *profiles.Build {
+	if in.Profile.Build != nil {
+		return in.Profile.Build
+	}
+	edge, err := profiles.Load("edge")
+	if err != nil {
+		return nil // the embedded profiles are sound, which a test shows
+	}
+	return edge.Build
 }
 
 // vendorSet is the package set that the profile wants of a vendor stack and this release has.

@@ -57,6 +57,9 @@ func Make(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request) (Plan
 	})
 	if len(refusals) > 0 || chosen < 0 {
 		out = refused(out, refusals, wanted)
+		if req.quiet {
+			return out, nil
+		}
 		var err error
 		out.Next, err = afterRefusal(in, m, out, req)
 		return out, err
@@ -86,7 +89,7 @@ func Make(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request) (Plan
 		out.Warnings = append(out.Warnings, reason(w))
 	}
 	out.Warnings = append(out.Warnings, offers[chosen].notes...)
-	if stack.Status == Unknown && best != nil {
+	if stack.Status == Unknown && best != nil && !inPlace(in, best) {
 		out.Warnings = append(out.Warnings, unknownCombination(best))
 	}
 	for _, ask := range p.Asks {
@@ -95,6 +98,9 @@ func Make(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request) (Plan
 	out.Verdict = Install
 	if len(out.Steps) == 0 {
 		out.Verdict = NothingToDo
+	}
+	if why := ByHand(out, in.Facts.Packages.Manager.Or("")); why != "" {
+		out.Warnings = append(out.Warnings, Reason{Code: string(NotInstallable), Text: why + "; the steps are for you to carry out", Source: "rdmactl"})
 	}
 	out.Summary = summary(in, out, passed)
 	out.Next = afterPlan(in, out, req)
@@ -131,6 +137,10 @@ func check(p profiles.Profile, req Request) error {
 		if _, err := time.Parse(time.DateOnly, req.Date); err != nil {
 			return fault.New(fault.Usage, "bad-date", "write the day as YYYY-MM-DD", "cannot plan for the day %q: it is not a day", req.Date)
 		}
+	}
+	if p.SoftRoCE != nil && req.Stack != "" && req.Stack != "inbox" {
+		return fault.New(fault.Usage, "soft-on-inbox", "leave --stack away, or name another profile",
+			"cannot plan profile %s on stack %s: Soft-RoCE is a module of the distribution's own kernel", p.Name, req.Stack)
 	}
 	if req.Netdev != "" {
 		if err := profiles.CheckNetdev(req.Netdev); err != nil {
@@ -185,19 +195,16 @@ func refused(out Plan, request []rules.Finding, wanted []string) Plan {
 			if s.Stack != name || s.Verdict != StackRefused {
 				continue
 			}
-			for _, r := range s.Reasons {
-				if r.Code == string(NotInMatrix) || r.Code == string(NothingDocumented) {
-					unknown = append(unknown, r)
-				} else {
-					out.Reasons = append(out.Reasons, r)
-				}
+			// Where some release is only undocumented, what excludes others does not decide.
+			if i := slices.IndexFunc(s.Reasons, func(r Reason) bool { return r.Code == string(NotInMatrix) || r.Code == string(NothingDocumented) }); i >= 0 {
+				unknown = append(unknown, s.Reasons[i])
+				continue
 			}
+			out.Reasons = append(out.Reasons, s.Reasons...)
 		}
 	}
 	// What excludes a stack, or the request, says more than that others are not known.
-	if len(out.Reasons) == 0 {
-		out.Reasons = append(out.Reasons, unknown...)
-	}
+	out.Reasons = append(out.Reasons, unknown...)
 	out.Summary = "refused: " + out.Reasons[0].Text
 	return out
 }

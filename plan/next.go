@@ -19,31 +19,66 @@ func afterPlan(in rules.Input, p Plan, req Request) []Hint {
 		}
 		return []Hint{{Command: "rdmactl verify", Text: "sends and compares real data through each active port"}}
 	}
-	command := "sudo rdmactl install --profile " + profileWord(p, req)
-	if req.Stack != "" {
-		command += " --stack " + req.Stack
+	var words []string
+	add := func(flag, value string) {
+		if value != "" {
+			words = append(words, flag, quoted(value))
+		}
 	}
-	if len(p.Cards) > 0 {
-		command += " --card " + strings.Join(p.Cards, ",")
+	add("--profile", profileWord(p, req))
+	add("--stack", req.Stack)
+	add("--version", req.Version)
+	add("--card", strings.Join(p.Cards, ","))
+	add("--netdev", req.Netdev)
+	if req.Upgrade {
+		words = append(words, "--upgrade")
 	}
-	if req.Netdev != "" {
-		command += " --netdev " + req.Netdev
+	for _, file := range req.Matrix {
+		add("--matrix", file)
 	}
-	return []Hint{{Command: command, Text: "carries out these steps, each journalled; `rdmactl rollback` takes them back"}}
+	arguments := strings.Join(words, " ")
+	if ByHand(p, in.Facts.Packages.Manager.Or("")) != "" {
+		return []Hint{{Command: "rdmactl plan " + arguments + " -o json", Text: "the same steps for a script: this version does not carry them out itself"}}
+	}
+	if p.Chosen.Status == Unknown && p.Chosen.Stack != "inbox" {
+		arguments += " --allow-unknown"
+	}
+	return []Hint{{Command: "sudo rdmactl install " + arguments, Text: "carries out these steps, each journalled; `rdmactl rollback` takes them back"}}
+}
+
+// NotInstallable says that this version plans what it cannot carry out.
+const NotInstallable rules.Code = "not-installable"
+
+// ByHand says why this version does not carry out a plan that it can make, empty when it does. manager is the
+// host's: apt, dnf, yum or zypper.
+func ByHand(p Plan, manager string) string {
+	switch {
+	case p.Verdict != Install || p.Chosen == nil:
+		return ""
+	case p.Chosen.Stack != "inbox":
+		return "this version of rdmactl plans " + release(p.Chosen) + " and does not install it yet"
+	case manager != "apt" && manager != "" && slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Kind == KindPackages }):
+		return "this version of rdmactl installs packages with apt only, and this host has " + manager
+	}
+	return ""
 }
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./+,:@%-]+$`)
 
-// profileWord is the profile as it was asked for, which may be a file, in a shell's quotes where it
-// needs some.
+// profileWord is the profile as it was asked for, which may be a file.
 func profileWord(p Plan, req Request) string {
-	switch {
-	case req.Profile == "":
+	if req.Profile == "" {
 		return p.Profile
-	case plainWord.MatchString(req.Profile):
-		return req.Profile
 	}
-	return "'" + strings.ReplaceAll(req.Profile, "'", `'\''`) + "'"
+	return req.Profile
+}
+
+// quoted is a word in a shell's quotes where it needs some.
+func quoted(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // afterRefusal is what would help, by the first reason, and else what the registry of codes says.
@@ -75,6 +110,8 @@ func waysOut(in rules.Input, m *matrix.Index, p Plan, req Request) ([]Hint, erro
 		}, nil
 	case rules.ForeignHardware:
 		return whatIf(in, m, "inbox", "the distribution's own stack, which serves this card where its kernel has the driver")
+	case rules.ForeignStack:
+		return staying(in, m, p, req)
 	case rules.BrokenPackages:
 		return []Hint{
 			{"sudo dpkg --configure -a", "finishes what was interrupted"},
@@ -89,7 +126,7 @@ func waysOut(in rules.Input, m *matrix.Index, p Plan, req Request) ([]Hint, erro
 			}
 		}
 	case rules.SoftRoCEConflict, rules.NoNetdev:
-		return []Hint{{"rdmactl plan --profile " + profileWord(p, req) + " --netdev NAME", "names the interface; `ip -br link` and `rdma link` show what there is"}}, nil
+		return []Hint{{"rdmactl plan --profile " + quoted(profileWord(p, req)) + " --netdev NAME", "names the interface; `ip -br link` and `rdma link` show what there is"}}, nil
 	}
 	if p.Reasons[0].Code != string(rules.Container) && req.Stack != "" && req.Stack != "inbox" {
 		if slices.ContainsFunc(p.Stacks, func(s Stack) bool { return s.Stack == "inbox" && s.Verdict == StackPossible }) {
@@ -111,11 +148,46 @@ func withoutCard(in rules.Input, m *matrix.Index) ([]Hint, error) {
 	}
 	hints := slices.Concat(inbox, soft)
 	const example = "connectx-6-dx"
-	stated, err := Make(in.Facts, in.Profile, m, Request{Cards: []string{example}, Kernel: in.Kernel})
+	stated, err := Make(in.Facts, in.Profile, m, Request{Cards: []string{example}, Kernel: in.Kernel, Date: in.Day, quiet: true})
 	if err != nil || stated.Verdict == Refuse {
 		return hints, err
 	}
 	return append(hints, Hint{"rdmactl plan --card " + example, "states a card that is not seen yet, by its generation: " + stated.Summary}), nil
+}
+
+// staying is the way for a host that has a vendor's stack: to keep it, or move to a newer release of it.
+func staying(in rules.Input, m *matrix.Index, p Plan, req Request) ([]Hint, error) {
+	var hints []Hint
+	profile, err := profiles.Load("lts") // what a plan answers for when no profile is named
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range p.Stacks {
+		if s.Installed == "" || s.Stack == "inbox" || req.Stack == s.Stack {
+			continue
+		}
+		for _, upgrade := range []bool{false, true} {
+			kept, err := Make(in.Facts, profile, m, Request{Stack: s.Stack, Kernel: in.Kernel, Date: in.Day, Upgrade: upgrade, quiet: true})
+			if err != nil {
+				return nil, err
+			}
+			if kept.Verdict == Refuse || (upgrade && kept.Verdict == NothingToDo) {
+				continue
+			}
+			command := "rdmactl plan --stack " + s.Stack
+			if upgrade {
+				command += " --upgrade"
+			}
+			hint := Hint{command, "the stack that is on this host: " + kept.Summary}
+			if len(hints) == 0 || hints[len(hints)-1].Text != hint.Text {
+				hints = append(hints, hint)
+			}
+		}
+	}
+	if entry, ok := facts.LookupCode(string(rules.ForeignStack)); ok {
+		hints = append(hints, Hint{"rdmactl explain " + string(rules.ForeignStack), "for inbox instead: " + entry.Remedy})
+	}
+	return hints, nil
 }
 
 // whatIf plans the host for another embedded profile. One that would be refused as well is no way out.
@@ -124,7 +196,7 @@ func whatIf(in rules.Input, m *matrix.Index, name, what string) ([]Hint, error) 
 	if err != nil {
 		return nil, err
 	}
-	p, err := Make(in.Facts, profile, m, Request{Kernel: in.Kernel})
+	p, err := Make(in.Facts, profile, m, Request{Kernel: in.Kernel, Date: in.Day, quiet: true})
 	if err != nil || p.Verdict == Refuse {
 		return nil, err
 	}

@@ -85,6 +85,17 @@ func pick(in rules.Input, all []rules.Candidate, req Request) offer {
 	return none(in, open, barred, onlyLTS)
 }
 
+// notLongTerm says that a profile of long-term branches got another one, because the stack was named.
+func notLongTerm(in rules.Input, c *rules.Candidate) []Reason {
+	if in.Profile.Branches != "lts" || isLongTerm(c) || c.Release.Stack == "rdma-core" || c.Release.Stack == "ofed" {
+		return nil
+	}
+	return []Reason{{
+		Code: string(NotLongTerm), Source: sourceOf(c),
+		Text: c.Release.Stack + " " + c.Release.Version + " is of no long-term branch, which profile " + in.Profile.Name + " is for; no long-term release fits as well",
+	}}
+}
+
 // common are the refusals that every release has: they are of the host, not of a version.
 func common(all []rules.Candidate) []Reason {
 	var out []Reason
@@ -131,7 +142,7 @@ func isLongTerm(c *rules.Candidate) bool {
 }
 
 // byBranch keeps the order of the releases, newest first. When long-term branches are preferred, those
-// that live come first, then other branches, then those past their end.
+// that live come first, then those past their end, then other branches.
 func byBranch(list []*rules.Candidate, day string, preferLTS bool) [][]*rules.Candidate {
 	var living, others, ended [][]*rules.Candidate
 	for len(list) > 0 {
@@ -144,7 +155,7 @@ func byBranch(list []*rules.Candidate, day string, preferLTS bool) [][]*rules.Ca
 		switch branch := group[0].Branch; {
 		case !preferLTS:
 			living = append(living, group)
-		case past(group[0], day):
+		case branch != nil && branch.LTS && past(group[0], day):
 			ended = append(ended, group)
 		case branch != nil && branch.LTS:
 			living = append(living, group)
@@ -152,7 +163,7 @@ func byBranch(list []*rules.Candidate, day string, preferLTS bool) [][]*rules.Ca
 			others = append(others, group)
 		}
 	}
-	return slices.Concat(living, others, ended)
+	return slices.Concat(living, ended, others)
 }
 
 // past says whether a release's branch is past its end on a day; an unknown end is no end.
@@ -232,6 +243,7 @@ func taken(c *rules.Candidate, newer, older []*rules.Candidate) offer {
 func none(in rules.Input, open, barred []*rules.Candidate, longTerm bool) offer {
 	o := offer{excluded: len(open) > 0}
 	refusals := map[rules.Code]int{}
+	stages := map[rules.Code]int{}
 	unknown := 0
 	var first *rules.Candidate
 	for _, c := range open {
@@ -249,11 +261,14 @@ func none(in rules.Input, open, barred []*rules.Candidate, longTerm bool) offer 
 				continue
 			}
 			seen[f.Code] = true
+			stages[f.Code] = max(stages[f.Code], c.Stage)
 			if refusals[f.Code]++; refusals[f.Code] == 1 {
 				o.reasons = append(o.reasons, reason(f))
 			}
 		}
 	}
+	// What the releases that came nearest are refused for decides.
+	slices.SortStableFunc(o.reasons, func(a, b Reason) int { return stages[rules.Code(b.Code)] - stages[rules.Code(a.Code)] })
 	for i, r := range o.reasons {
 		if n := refusals[rules.Code(r.Code)]; n > 1 {
 			o.reasons[i].Text += fmt.Sprintf(" (so for %d of %d releases)", n, len(open))

@@ -216,6 +216,8 @@ type Request struct {
 	Cards   []string // --card: generations that cannot be seen
 	Netdev  string   // --netdev: the interface under a Soft-RoCE device
 	Date    string   // RFC 3339 day; empty for the facts' own
+	quiet   bool     // planned for the hint of another plan, and needs none itself
+	Matrix  []string // --matrix, as it was given: for what to type next
 	Upgrade bool     // move to the newest release of the branch although an older one serves
 }
 

@@ -139,6 +139,9 @@ func TestPlansOfGeneratedHosts(t *testing.T) {
 		g := generate(r)
 		p := all[n%len(all)]
 		for _, req := range requests {
+			if p.SoftRoCE != nil && req.Stack != "" && req.Stack != "inbox" {
+				continue // refused as a faulty request
+			}
 			got, err := plan.Make(g.facts, p, m, req)
 			if err != nil {
 				t.Fatal(err)
@@ -182,7 +185,8 @@ func holds(t *testing.T, where string, m *matrix.Index, g generated, req plan.Re
 		return
 	}
 	c := p.Chosen
-	if req.Stack == "" && c.Stack != "inbox" && !slices.Contains([]plan.Status{plan.Supported, plan.Community, plan.Present}, c.Status) {
+	inPlace := slices.Contains(codes(p.Reasons), "release-in-place")
+	if req.Stack == "" && c.Stack != "inbox" && !inPlace && !slices.Contains([]plan.Status{plan.Supported, plan.Community, plan.Present}, c.Status) {
 		t.Errorf("%s: %s %s was chosen by itself with status %s", where, c.Stack, c.Version, c.Status)
 	}
 	vendor := c.Stack == "mlnx-ofed" || c.Stack == "doca-ofed"

@@ -17,7 +17,8 @@ const ComparisonSchema = "rdmactl.comparison/v1"
 type Comparison struct {
 	Schema  string     `json:"schema"`
 	Profile string     `json:"profile"`
-	Chosen  string     `json:"chosen"` // what the profile chooses, empty when it refuses
+	Chosen  string     `json:"chosen"`  // what the profile chooses, empty when it refuses
+	Summary string     `json:"summary"` // the answer of the plan that chooses
 	Stacks  []Compared `json:"stacks"`
 }
 
@@ -35,6 +36,8 @@ type Compared struct {
 	// Licence names what the stack's parts come under.
 	Licence string `json:"licence"`
 	Reboot  bool   `json:"reboot"`
+	// PackagesTold says whether the host's packages are known, without which Goes is empty for that reason.
+	PackagesTold bool `json:"packages_told"`
 	// Goes are packages of the host that go or are replaced; Added are those asked for.
 	Goes  []string `json:"packages_gone"`
 	Added []string `json:"packages_added"`
@@ -53,7 +56,8 @@ func SideBySide(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request)
 	if err != nil {
 		return Comparison{}, err
 	}
-	out := Comparison{Schema: ComparisonSchema, Profile: p.Name}
+	out := Comparison{Schema: ComparisonSchema, Profile: p.Name, Summary: whole.Summary}
+	_, told := rules.InstalledPackages(f)
 	if whole.Chosen != nil {
 		out.Chosen = whole.Chosen.Stack
 	}
@@ -62,14 +66,22 @@ func SideBySide(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request)
 		if req.Stack != name {
 			one.Stack, one.Version, one.Method = name, "", ""
 		}
-		planned, err := Make(f, p, m, one)
-		if err != nil {
-			return Comparison{}, err
+		planned := whole // of the stack that is chosen, exactly the plan that chooses it
+		if name != out.Chosen {
+			if one.quiet = true; p.SoftRoCE != nil && name != "inbox" {
+				one = req // Soft-RoCE is for inbox only: the others are judged and not planned
+			}
+			if planned, err = Make(f, p, m, one); err != nil {
+				return Comparison{}, err
+			}
 		}
 		i := slices.IndexFunc(planned.Stacks, func(s Stack) bool { return s.Stack == name })
 		c := Compared{
-			Stack: planned.Stacks[i], Reboot: planned.Reboot, Steps: len(planned.Steps),
+			Stack: planned.Stacks[i], PackagesTold: told, Reboot: planned.Reboot, Steps: len(planned.Steps),
 			AgeMonths: age(planned.Stacks[i].Released, day(f, req)), Licence: licence(name), Goes: []string{}, Added: []string{}, Gains: []string{}, Losses: []string{},
+		}
+		if c.Verdict == StackChosen && name != out.Chosen {
+			c.Verdict = StackPossible
 		}
 		for _, s := range planned.Steps {
 			c.Bytes += s.Bytes
@@ -82,7 +94,7 @@ func SideBySide(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request)
 				}
 			}
 		}
-		c.Compiles = c.Compiles || c.Modules == rules.ModulesDKMS || c.Modules == rules.ModulesBuilt
+		c.Compiles = c.Compiles || c.Modules == rules.ModulesDKMS || c.Modules == rules.ModulesBuilt || c.Method == rules.BySource
 		c.CompileTime = compileTime(c)
 		c.NextKernel = nextKernel(c.Stack)
 		if release, ok := m.Find(name, c.Version); ok && c.Verdict != StackRefused {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 )
@@ -11,14 +12,17 @@ import (
 // RenderComparison writes a comparison for people: one line a stack, then what each would mean.
 func RenderComparison(w io.Writer, c Comparison, color bool) error {
 	var b bytes.Buffer
+	head := renderer{color: color}
+	head.wrap("", "  ", c.Summary, bold)
+	b.WriteString(head.text.String() + "\n")
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "STACK\tVERSION\tSTATUS\tVERDICT\tRELEASED\tSUPPORTED UNTIL\tMODULES\tCOMPILES\tREBOOT\tDOWNLOAD\tGO")
 	for _, s := range c.Stacks {
-		verdict := string(s.Verdict)
-		if s.Stack.Stack == c.Chosen {
-			verdict = "chosen"
-		} else if s.Verdict == StackChosen {
-			verdict = string(StackPossible)
+		gone := "?"
+		if s.PackagesTold && s.Verdict != StackRefused {
+			gone = strconv.Itoa(len(s.Goes))
+		} else if s.Verdict == StackRefused {
+			gone = "-"
 		}
 		end := s.SupportEnd
 		if s.SupportBasis == "computed" {
@@ -28,8 +32,8 @@ func RenderComparison(w io.Writer, c Comparison, color bool) error {
 		if s.AgeMonths >= 0 {
 			released += fmt.Sprintf(" (%d months)", s.AgeMonths)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\n", s.Stack.Stack, dash(s.Version), s.Status, verdict, released,
-			dash(end), dash(s.Modules), yesNo(s.Compiles, s.Verdict), yesNo(s.Reboot, s.Verdict), unknownSize(s.Bytes), len(s.Goes))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Stack.Stack, dash(s.Version), s.Status, s.Verdict, released,
+			dash(end), dash(s.Modules), yesNo(s.Compiles, s.Verdict), yesNo(s.Reboot, s.Verdict), unknownSize(s.Bytes), gone)
 	}
 	if err := table.Flush(); err != nil {
 		return err

@@ -69,6 +69,9 @@ func judgeVendor(in rules.Input, s Stack, req Request) stackOffer {
 		}
 		return stackOffer{stack: s}
 	}
+	if b := in.Profile.Build; b != nil && s.Stack == "rdma-core" && mine.Version == "" && b.Version != "newest" {
+		mine.Version = b.Version
+	}
 	in.Version = mine.Version
 	all := rules.Candidates(in, s.Stack)
 	if len(all) == 0 {
@@ -84,6 +87,7 @@ func judgeVendor(in rules.Input, s Stack, req Request) stackOffer {
 		o.stack.Reasons = o.reasons
 		return o
 	}
+	o.notes = append(o.notes, notLongTerm(in, o.best)...)
 	o.stack.describe(o.best)
 	o.stack.Verdict = StackPossible
 	o.stack.Reasons = o.reasons
@@ -106,28 +110,38 @@ func (s *Stack) describe(c *rules.Candidate) {
 	s.Status, s.Method, s.Modules = c.Status, c.Method, c.Modules
 }
 
-// keepInstalled leaves a host on the release that it has, when that is of the branch of the best one and
-// nothing excludes it: a newer point release alone is no reason to change a working host.
+// keepInstalled leaves a host on the release that it has, when nothing excludes it: for a stack that the user
+// named, and else when it is of the branch that would be chosen, or of one that may be where nothing documented
+// can be. A newer release alone is no reason to change a working host.
 func (o *stackOffer) keepInstalled(in rules.Input, all []rules.Candidate, req Request) {
 	have := versionOnHost(in, all, o.stack.Stack)
-	if have == nil || o.best == nil || have.Release == o.best.Release || req.Upgrade || len(have.Refusals) > 0 ||
-		have.Release.Branch != o.best.Release.Branch || len(ofVersion([]*rules.Candidate{have}, orAny(req.Version, have))) == 0 {
+	if have == nil || req.Upgrade || len(have.Refusals) > 0 || (o.best != nil && have.Release == o.best.Release) ||
+		len(ofVersion([]*rules.Candidate{have}, orAny(req.Version, have))) == 0 {
 		return
 	}
-	newer := o.best.Release
-	o.best = have
-	o.reasons = nil
+	longTerm := in.Profile.Branches == "lts"
+	switch {
+	case req.Stack != "":
+	case o.best != nil && have.Release.Branch != o.best.Release.Branch:
+		return
+	case o.best == nil && (!slices.Contains(in.Profile.Prefer, o.stack.Stack) || barrier(in, have, longTerm) != ""):
+		return
+	}
+	newer := o.best
+	o.best, o.reasons, o.notes = have, nil, nil
 	for _, f := range have.Reasons {
 		o.reasons = append(o.reasons, reason(f))
 	}
 	o.reasons = append(o.reasons, Reason{
 		Code: string(ReleaseInPlace), Source: sourceOf(have),
-		Text: have.Release.Version + " is on this host and of the branch that would be chosen",
+		Text: have.Release.Version + " is on this host, and nothing excludes it",
 	})
-	o.notes = []Reason{{
-		Code: string(NewerRelease), Source: sourceOf(have),
-		Text: newer.Stack + " " + newer.Version + " is the newest release of the branch that fits; `rdmactl install --upgrade` moves to it",
-	}}
+	if newer != nil {
+		o.notes = []Reason{{
+			Code: string(NewerRelease), Source: sourceOf(newer),
+			Text: newer.Release.Stack + " " + newer.Release.Version + " would be chosen for a host without it; --upgrade moves to it",
+		}}
+	}
 }
 
 // orAny is the version that was asked for; none stands for the one at hand.

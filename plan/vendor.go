@@ -26,6 +26,7 @@ func vendorSteps(in rules.Input, c *rules.Candidate, act activation) []Step {
 		default:
 			out = append(out, repositoryStep(in, c)...)
 			out = append(out, toolsStep(in, c)...)
+			out = append(out, modulesStep(in, c)...)
 			out = append(out, vendorPackages(in, c))
 		}
 		if c.Modules != rules.ModulesInbox {
@@ -50,7 +51,8 @@ func needsReboot(steps []Step) bool {
 // installedIs says whether the host has this very release. What ofed_info prints inside DOCA is the
 // version of the drivers, OFED-internal-25.10-1.7.1, with or without its last number.
 func installedIs(in rules.Input, r *matrix.Release) bool {
-	return sameRelease(rules.StackVersions(in)[r.Stack], r)
+	have := releaseOnHost(in, r.Stack)
+	return have != nil && have == r
 }
 
 // inPlace says whether the host has the release: by its packages, or built into its directory.
@@ -62,14 +64,16 @@ func inPlace(in rules.Input, c *rules.Candidate) bool {
 	return slices.ContainsFunc(in.Facts.Userspace.Libibverbs.Or(nil), func(l facts.Libibverbs) bool { return strings.HasPrefix(l.Path, prefix) })
 }
 
-func sameRelease(text string, r *matrix.Release) bool {
+// sameRelease says that a version on the host names a release: exactly, or with more behind it, as the
+// package doca-ofed 2.9.1-018000 of 2.9.1; and with loose also without the last number, as ofed_info does.
+func sameRelease(text string, r *matrix.Release, loose bool) bool {
 	if text == "" {
 		return false
 	}
 	have := dotted(text) + "."
 	for _, version := range []string{r.Version, r.Driver} {
 		want := dotted(version) + "."
-		if version != "" && (strings.HasPrefix(have, want) || (strings.HasPrefix(want, have) && strings.Count(have, ".") > 2)) {
+		if version != "" && (strings.HasPrefix(have, want) || (loose && strings.HasPrefix(want, have) && strings.Count(have, ".") > 2)) {
 			return true
 		}
 	}
@@ -185,7 +189,10 @@ func repositoryStep(in rules.Input, c *rules.Candidate) []Step {
 		return nil
 	}
 	r := RepositoryChange{URL: url}
-	if c.Layout != nil {
+	switch {
+	case c.Holding != nil:
+		r.Fingerprint = c.Holding.Signed // the key that the import checked it with
+	case c.Layout != nil:
 		for _, k := range c.Layout.Keys {
 			if k.Kind == "packages" && (r.Fingerprint == "" || k.Fingerprint != "") {
 				r.KeyURL, r.Fingerprint = k.URL, k.Fingerprint
@@ -205,8 +212,12 @@ func repositoryStep(in rules.Input, c *rules.Candidate) []Step {
 	if r.Fingerprint == "" {
 		why = "packages are taken only from a repository that is signed; no source tells the fingerprint of its key, so the key must be given"
 	}
+	summary := "set up the repository of " + c.Release.Stack + " " + c.Release.Version
+	if c.Method == rules.ByBundle {
+		summary = "fetch and verify the bundle of " + c.Release.Stack + " " + c.Release.Version + " and use it as a local repository"
+	}
 	return []Step{{
-		ID: "repository", Kind: KindRepository, Summary: "set up the repository of " + c.Release.Stack + " " + c.Release.Version,
+		ID: "repository", Kind: KindRepository, Summary: summary,
 		Why: why, Changes: Changes{Repository: &r}, Undo: "remove the repository and its key", Root: true, Network: true,
 	}}
 }
@@ -225,6 +236,9 @@ func toolsStep(in rules.Input, c *rules.Candidate) []Step {
 	if c.Layout != nil {
 		needs = c.Layout.Needs
 	}
+	if headers := rules.HeadersPackage(in); headers != "" && !in.Facts.Kernel.Headers.IsKnown() && !have(headers) {
+		changes = append(changes, PackageChange{Name: headers, Action: "install", Why: "modules are compiled against the headers of exactly this kernel"})
+	}
 	for _, name := range needs {
 		if !have(name) {
 			changes = append(changes, PackageChange{Name: name, Action: "install", Why: "modules are compiled on this host"})
@@ -239,6 +253,27 @@ func toolsStep(in rules.Input, c *rules.Candidate) []Step {
 		Changes: Changes{Packages: changes},
 		Undo:    "remove the packages that this step added",
 		Root:    true, Network: true,
+	}}
+}
+
+// modulesStep builds modules for this kernel where the release has none and DKMS does not do it.
+func modulesStep(in rules.Input, c *rules.Candidate) []Step {
+	if c.Modules != rules.ModulesBuilt {
+		return nil
+	}
+	tool := "mlnx_add_kernel_support.sh of the bundle"
+	if c.Release.Stack == "doca-ofed" {
+		tool = "doca-kernel-support of the package doca-extra"
+	}
+	kernel := in.Facts.Kernel.Release.Or("this kernel")
+	if in.OtherKernel() {
+		kernel = in.Kernel
+	}
+	return []Step{{
+		ID: "build-modules", Kind: KindBuild, Summary: "build the release's modules for " + kernel + " with " + tool,
+		Why:     "the release has no modules for this kernel; the packages that are built are of this kernel alone",
+		Changes: Changes{Build: &BuildChange{Source: address(in, c), Version: c.Release.Version, Prefix: "/var/cache/rdmactl/build"}},
+		Undo:    "remove the built packages", Root: true, Network: true,
 	}}
 }
 
@@ -310,7 +345,7 @@ func sourceSteps(in rules.Input, c *rules.Candidate) []Step {
 
 // buildPrefix is the profile's directory, else one for each version, so that several stand side by side.
 func buildPrefix(in rules.Input, c *rules.Candidate) string {
-	if b := in.Profile.Build; b != nil && b.Prefix != "" && c.Method == rules.BySource {
+	if b := buildOf(in); b != nil && b.Prefix != "" && c.Method == rules.BySource {
 		return b.PrefixFor(c.Release.Version)
 	}
 	return "/opt/rdmactl/" + c.Release.Stack + "/" + c.Release.Version
@@ -318,10 +353,27 @@ func buildPrefix(in rules.Input, c *rules.Candidate) string {
 
 // versionOnHost is the release of a stack on the host among those that were judged.
 func versionOnHost(in rules.Input, all []rules.Candidate, stack string) *rules.Candidate {
-	text := rules.StackVersions(in)[stack]
+	have := releaseOnHost(in, stack)
 	for i := range all {
-		if sameRelease(text, all[i].Release) {
+		if all[i].Release == have {
 			return &all[i]
+		}
+	}
+	return nil
+}
+
+// releaseOnHost is the release of a stack that the host has; nil for none, or one that the matrix lacks. A
+// special drop (24.10-1.1.4.0.105) is another release than the drop that it starts like.
+func releaseOnHost(in rules.Input, stack string) *matrix.Release {
+	text := rules.StackVersions(in)[stack]
+	if text == "" || in.Matrix == nil {
+		return nil
+	}
+	for _, loose := range []bool{false, true} {
+		for _, r := range in.Matrix.Releases(stack) { // newest first, so the longest match comes first
+			if sameRelease(text, r, loose) {
+				return r
+			}
 		}
 	}
 	return nil

@@ -29,6 +29,7 @@ type globalOptions struct {
 	json    bool
 	plain   bool // --no-color
 	verbose bool
+	lines   bool // answers are printed as those of several hosts, see sourceOptions.each
 }
 
 func (g *globalOptions) color() bool { return g.terminal && !g.noColor && !g.plain }

@@ -27,6 +27,7 @@ type installOptions struct {
 	yes             bool
 	resume          bool
 	allowRemove     []string
+	allowUnknown    bool
 	onVerifyFailure string
 }
 
@@ -36,6 +37,7 @@ func (o *installOptions) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be done, with the package manager's own answer, and change nothing")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask; needed without a terminal")
 	f.BoolVar(&o.resume, "resume", false, "continue a run that was cut off")
+	f.BoolVar(&o.allowUnknown, "allow-unknown", false, "take a stack that nothing documents for this host (see the plan's warning)")
 	f.StringSliceVar(&o.allowRemove, "allow-remove", nil, "`PACKAGE` that may be removed (may be repeated)")
 	f.StringVar(&o.onVerifyFailure, "on-verify-failure", "auto", "when the verification fails: rollback, keep, or auto (rollback if the host passed before)")
 }
@@ -121,6 +123,9 @@ func runInstall(ctx context.Context, opts installOptions, g *globalOptions) erro
 			return fault.New(fault.Stopped, "plan-changed", "look at `rdmactl plan` and agree to the new plan",
 				"cannot install plan %s: the plan for this host is another one now:\n  %s", opts.plan, strings.Join(diff, "\n  "))
 		}
+	}
+	if err := install.Allowed(p, opts.allowUnknown); err != nil {
+		return err
 	}
 	if err := install.Able(p, here.facts.Packages.Manager.Or("")); err != nil {
 		return err

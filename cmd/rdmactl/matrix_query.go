@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rdmactl/rdmactl/detect"
+	"github.com/rdmactl/rdmactl/facts"
 	"github.com/rdmactl/rdmactl/host"
 	"github.com/rdmactl/rdmactl/internal/fault"
 	"github.com/rdmactl/rdmactl/plan"
@@ -23,12 +24,26 @@ type queryOptions struct {
 }
 
 func newMatrixQueryCmd(g *globalOptions) *cobra.Command {
-	opts := &queryOptions{}
+	opts := &queryOptions{wishOptions: wishOptions{etc: g.etc}}
 	cmd := &cobra.Command{
 		Use:   "query --distro ID --version-id VERSION [--kernel RELEASE] [--arch ARCH] [--card GENERATION]...",
 		Short: "Say which stacks a host could have that does not exist yet",
 		Long: `Answer as "plan --compare" does, for a host that is described here instead of read: before a distribution, a
-kernel or a card is bought. What is not said counts as unknown, not as absent.` + exitStatus(0, fault.Failed, fault.Usage),
+kernel or a card is bought. The other flags mean what they mean for "plan".
+
+The host is a fresh installation: it has the distribution's package manager and no package of any RDMA stack,
+so nothing would go, and the headers of a kernel of the distribution are not installed but come from its
+repositories. All else that is not said counts as unknown, not as absent.
+
+Without --kernel the answer is for the distribution's first kernel of that release, and a note says which: of a
+rebuild of RHEL (rocky, almalinux, centos, ol) RHEL's of the same minor release, of Oracle Linux the one that
+vendors' tables print where they do (often UEK), of Debian the one that they print for the point release. Where
+none is known a note says so, and what depends on the kernel stays unknown.
+
+Upper and lower case of --distro are the same. A point release of Debian (12.5) and a service pack (15-SP5 of
+SLES, 22.03-SP3 of openEuler) are understood.
+
+The exit code is 0 when there is an answer, whatever it is: the verdicts are in it.` + exitStatus(0, fault.Failed, fault.Usage),
 		Example: "  rdmactl matrix query --distro rhel --version-id 9.4 --card connectx-6-dx\n" +
 			"  rdmactl matrix query --distro ubuntu --version-id 24.04 --kernel 6.8.0-90-generic --card connectx-7 -o json",
 		Args: noArgs,
@@ -52,31 +67,28 @@ func runMatrixQuery(ctx context.Context, opts queryOptions, g *globalOptions) er
 			return fault.New(fault.Usage, "usage", "write it as os-release and uname do", "cannot ask the matrix: --%s %q is not one plain word", word.flag, word.text)
 		}
 	}
+	if opts.kernel != "" && !facts.IsKernelRelease(opts.kernel) {
+		return fault.New(fault.Usage, "bad-kernel", "name a kernel as `uname -r` does", "cannot ask the matrix: --kernel %q is not the release of a kernel", opts.kernel)
+	}
 	known, err := opts.loadMatrix()
 	if err != nil {
 		return err
 	}
-	kernel := opts.kernel
-	if kernel == "" {
-		if first, ok := known.GAKernel(opts.distro, opts.versionID); ok {
-			kernel = first.Kernel
-		}
-	}
-	text := "apiVersion: rdmactl/v1\nkind: Evidence\nfiles:\n  /etc/os-release: |\n" +
-		fmt.Sprintf("    ID=%s\n    VERSION_ID=%q\n", opts.distro, opts.versionID) +
-		"commands:\n  uname -s: {stdout: \"Linux\\n\"}\n" + fmt.Sprintf("  uname -m: {stdout: \"%s\\n\"}\n", opts.arch)
-	if kernel != "" {
-		if strings.ContainsFunc(kernel, notPlain) {
-			return fault.New(fault.Usage, "bad-kernel", "name a kernel as `uname -r` does", "cannot ask the matrix: --kernel %q is not the release of a kernel", kernel)
-		}
-		text += fmt.Sprintf("  uname -r: {stdout: \"%s\\n\"}\n", kernel)
-	}
-	docs, err := host.ParseEvidence("the command line", []byte(text))
+	h, err := describe(known, opts.distro, opts.versionID, opts.arch)
 	if err != nil {
 		return err
 	}
-	src := source{name: opts.distro + " " + opts.versionID, reader: host.NewReplay(docs[0])}
-	src.facts = detect.Host(ctx, src.reader)
+	if opts.kernel != "" {
+		h.kernel = opts.kernel
+	} else {
+		h.setDefaultKernel(known)
+	}
+	docs, err := host.ParseEvidence("the command line", h.evidence())
+	if err != nil {
+		return err
+	}
+	src := source{name: h.id + " " + h.version, reader: host.NewReplay(docs[0])}
+	src.facts = fresh(detect.Host(ctx, src.reader))
 	req, profile, err := opts.wish(src, "")
 	if err != nil {
 		return err
@@ -85,10 +97,35 @@ func runMatrixQuery(ctx context.Context, opts queryOptions, g *globalOptions) er
 	if err != nil {
 		return err
 	}
-	return g.one(answer{value: c, table: func(w io.Writer) error { return plan.RenderComparison(w, c, g.color()) }})
+	if err := g.one(answer{value: c, table: func(w io.Writer) error { return plan.RenderComparison(w, c, g.color()) }}); err != nil {
+		return err
+	}
+	for _, note := range h.notes {
+		fmt.Fprintf(g.err, "note: %s\n", note)
+	}
+	return nil
 }
 
-// notPlain finds what cannot be part of an id, a version or a kernel release.
+// fresh adds what is known of every new installation: no package of an RDMA stack, and headers that are yet
+// to be installed. Of a kernel that the distribution did not make nobody knows where its headers are.
+func fresh(f facts.Facts) facts.Facts {
+	const source = "a fresh installation (matrix query)"
+	f.Packages.Installed = facts.None[[]facts.Package](source)
+	f.Packages.Broken = facts.None[[]facts.Package](source)
+	f.Packages.Held = facts.None[[]string](source)
+	f.Packages.Holds = facts.None[[]facts.Hold](source)
+	f.Packages.OFEDInfo = facts.None[string](source)
+	f.Packages.Vendor = facts.None[facts.VendorStack](source)
+	f.Modules.DKMS = facts.None[[]facts.DKMSPackage](source)
+	f.Modules.VendorSymbols = facts.None[[]string](source)
+	f.Managed = facts.None[map[string]string](source)
+	if f.Kernel.HeadersPackage.IsKnown() {
+		f.Kernel.Headers = facts.None[string](source)
+	}
+	return f
+}
+
+// notPlain finds what cannot be part of an id or a version.
 func notPlain(r rune) bool {
 	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-+~", r))
 }

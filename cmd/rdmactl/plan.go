@@ -49,7 +49,7 @@ func (o *wishOptions) addFlags(f *pflag.FlagSet) {
 func (o *wishOptions) request(told host.Told, kernel string) plan.Request {
 	req := plan.Request{
 		Profile: o.profile, Stack: o.stack, Version: o.version, Method: o.method, Cards: o.cards, Netdev: o.netdev,
-		Date: o.date, Kernel: kernel, Upgrade: o.upgrade,
+		Date: o.date, Kernel: kernel, Upgrade: o.upgrade, Matrix: o.matrix,
 	}
 	if told.Request == nil {
 		return req

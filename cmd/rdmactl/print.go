@@ -30,8 +30,8 @@ func (g *globalOptions) print(answers []answer, several bool) error {
 	return nil
 }
 
-// printer writes answers as they come: one as a document, several as one compact JSON object a line with
-// the host first.
+// printer writes answers as they come: one as a document, several (and one of a place that could have held
+// several, globalOptions.lines) as one compact JSON object a line with the host first.
 type printer struct {
 	g *globalOptions
 	n int
@@ -39,6 +39,7 @@ type printer struct {
 
 func (p *printer) add(a answer, several bool) error {
 	g := p.g
+	several = several || g.lines
 	p.n++
 	switch g.format() {
 	case "json":

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"sort"
 	"strings"
 
@@ -42,9 +43,10 @@ type source struct {
 func (s source) hostName() string { return s.facts.Host.Or(s.name) }
 
 // each reads the facts of every host asked for, one after another, and calls answer with each. several
-// says whether there is more than one: the first host is kept back until that is known. Files that cannot
-// be read, and hosts that answer fails for among several, are one usage fault at the end, beside the
-// answers about the others.
+// says whether the answer is about hosts in the plural: a directory and a repeated --evidence are, whatever
+// is found in them, so that a fleet of one is printed as a fleet. Of one file or stream the first host is kept
+// back until it is known whether a second one comes. Files that cannot be read, and hosts that answer fails
+// for among several, are one usage fault at the end, beside the answers about the others.
 func (s *sourceOptions) each(ctx context.Context, g *globalOptions, answer func(src source, several bool) error) error {
 	if len(s.evidence) > 0 && s.root != "" {
 		return fault.New(fault.Usage, "usage", "give one of them", "cannot read two hosts at once: --evidence and --root were both given")
@@ -56,7 +58,8 @@ func (s *sourceOptions) each(ctx context.Context, g *globalOptions, answer func(
 		}
 		return answer(src, false)
 	}
-	list := hostList{answer: answer}
+	list := hostList{answer: answer, several: s.plural()}
+	g.lines = list.several || slices.Contains(s.evidence, "-")
 	for _, path := range s.evidence {
 		files, err := evidenceFiles(path)
 		if err != nil {
@@ -88,6 +91,15 @@ func (s *sourceOptions) each(ctx context.Context, g *globalOptions, answer func(
 	return list.end(s.evidence)
 }
 
+// plural says that the evidence is of hosts in the plural, however many are found.
+func (s *sourceOptions) plural() bool {
+	if len(s.evidence) > 1 {
+		return true
+	}
+	info, err := os.Stat(s.evidence[0])
+	return s.evidence[0] != "-" && err == nil && info.IsDir()
+}
+
 // here is the one host that is not read from evidence: this one, or an image.
 func (s *sourceOptions) here(ctx context.Context, g *globalOptions) (source, error) {
 	if s.root == "" {
@@ -103,25 +115,29 @@ func (s *sourceOptions) here(ctx context.Context, g *globalOptions) (source, err
 // hostList hands hosts on as they come.
 type hostList struct {
 	answer  func(src source, several bool) error
-	first   *source // kept back until a second one comes
 	several bool
+	first   *source // kept back until a second one comes, where that decides about several
+	n       int
 	faulty  []string
 }
 
 func (l *hostList) add(src source) error {
-	if l.first == nil && !l.several {
-		l.first = &src
-		return nil
-	}
-	if !l.several {
-		l.several = true
+	l.n++
+	if l.n == 2 {
 		// Each host leaves some 700 kB behind: with the usual setting a fleet spends a third of its time
 		// collecting a heap of 3 MB.
 		debug.SetGCPercent(800)
-		if err := l.call(*l.first); err != nil {
+	}
+	if !l.several && l.n == 1 {
+		l.first = &src
+		return nil
+	}
+	l.several = true
+	if first := l.first; first != nil {
+		l.first = nil
+		if err := l.call(*first); err != nil {
 			return err
 		}
-		l.first = nil
 	}
 	return l.call(src)
 }
@@ -145,7 +161,7 @@ func (l *hostList) end(asked []string) error {
 	if len(l.faulty) > 0 {
 		return fault.New(fault.Usage, "faulty-evidence", "the format of evidence is in docs/evidence.md", "%s", strings.Join(l.faulty, "\n"))
 	}
-	if l.first == nil && !l.several {
+	if l.n == 0 {
 		return fault.New(fault.Usage, "faulty-evidence", "a directory is read for its *.yaml files", "cannot read evidence: no host in %s", strings.Join(asked, ", "))
 	}
 	return nil

@@ -58,9 +58,12 @@ type Candidate struct {
 	Evidence matrix.Evidence
 	Method   string // repository, local-repo, bundle, source, vendor-script, container
 	Modules  string // prebuilt, dkms, built, inbox
-	// Label is the vendor's name of the system: rhel9.4, rhel9, ubuntu22.04. A rebuild has the label of
-	// RHEL of the same minor release, never of another.
+	// Label is the vendor's name of the system: rhel9.4, rhel9, ubuntu22.04; empty where no source names
+	// one. A rebuild has the label of RHEL of the same minor release, never of another.
 	Label string
+	// Stage is the number of rules that the release passed before it was refused: the higher, the nearer it
+	// came to fitting.
+	Stage int
 	// Refusals exclude the release; with any of them Status is Unsupported. Reasons say why Status is
 	// what it is. Warnings are what must be known when the release is taken.
 	Refusals, Reasons, Warnings []Finding
@@ -80,10 +83,10 @@ type VendorRule struct {
 // releases and costs least, last what is said of those that are left.
 func VendorRules() []VendorRule {
 	return []VendorRule{
-		ofedNeverReleased(), architecture(), builtInDrivers(), loadableModules(), otherCardsOnly(), droppedByKernel(),
+		ofedNeverReleased(), notYetReleased(), architecture(), builtInDrivers(), loadableModules(), otherCardsOnly(), droppedByKernel(),
 		cardServed(), systemRow(), rdmaCoreHost(), kernelOutside(), knownBuilds(), containerKernel(), installMethod(),
-		kernelHeaders(), buildTools(), secureBoot(), otherCards(), virtualFunctions(),
-		upgradePath(), privateABI(), endOfSupport(),
+		vendorPath(), kernelHeaders(), buildTools(), secureBoot(), otherCards(), virtualFunctions(),
+		archivePackages(), upgradePath(), privateABI(), vendorModulesBelow(), endOfSupport(),
 	}
 }
 
@@ -105,11 +108,14 @@ func Candidates(in Input, stack string) []Candidate {
 		c.Release, c.Status = release, Unknown
 		c.Branch = host.branch(release)
 		host.version, host.doubts = in.Matrix.VersionOf(release), host.doubts[:0]
-		for _, rule := range list {
+		for k, rule := range list {
 			if len(c.Refusals) > 0 && !rule.Beside {
 				break
 			}
-			rule.Judge(host, c)
+			before := len(c.Refusals)
+			if rule.Judge(host, c); before == 0 && len(c.Refusals) > 0 {
+				c.Stage = k
+			}
 		}
 		if len(c.Refusals) > 0 {
 			c.Status, c.Reasons, c.Warnings, c.Method, c.Modules = Unsupported, nil, nil, "", ""

@@ -14,15 +14,15 @@ const (
 // Generations are the cards that --card may state.
 func Generations() []string {
 	return []string{
-		"connectx-2", "connectx-3", "connectx-3-pro", "connect-ib", "connectx-4", "connectx-4-lx", "connectx-5",
-		"connectx-5-ex", "connectx-6", "connectx-6-dx", "connectx-6-lx", "connectx-7", "connectx-8", "connectx-9",
-		"bluefield-1", "bluefield-2", "bluefield-3", "bluefield-4",
+		"connectx-1", "connectx-2", "connectx-3", "connectx-3-pro", "connect-ib", "connectx-4", "connectx-4-lx", "connectx-5",
+		"connectx-5-ex", "connectx-6", "connectx-6-dx", "connectx-6-lx", "connectx-7", "connectx-8", "connectx-9", "connectx-10",
+		"bluefield-1", "bluefield-2", "bluefield-3", "bluefield-3-lx", "bluefield-4", "innova-ipsec-en",
 	}
 }
 
 // rdmaDriver is the RDMA half of a generation's driver: mlx4 serves up to ConnectX-3 Pro.
 func rdmaDriver(generation string) string {
-	if slices.Contains([]string{"connectx-2", "connectx-3", "connectx-3-pro"}, generation) {
+	if slices.Contains([]string{"connectx-1", "connectx-2", "connectx-3", "connectx-3-pro"}, generation) {
 		return "mlx4_ib"
 	}
 	return "mlx5_ib"

@@ -87,7 +87,10 @@ func foreignHardware(in Input, cards []facts.PCIDevice) []Finding {
 			needs += ": kernel module " + card.WantsRDMADriver
 		}
 		if card.WantsProvider != "" {
-			needs += ", provider " + card.WantsProvider + " of ibverbs-providers"
+			needs += ", provider " + card.WantsProvider
+			if name := providerPackage(in, card.WantsProvider); name != "" {
+				needs += " of " + name
+			}
 		}
 		if traces := foreignTraces(in); len(traces) > 0 {
 			needs += ". " + traces[0].stack + " is on this host (" + traces[0].text + "), and its ib_core keeps the card's driver from loading: " +
@@ -101,6 +104,23 @@ func foreignHardware(in Input, cards []facts.PCIDevice) []Finding {
 		})
 	}
 	return found
+}
+
+// providerPackage is the package that has a user-space driver: RHEL's libibverbs has them all, as has
+// SUSE's but for a few with packages of their own.
+func providerPackage(in Input, provider string) string {
+	switch in.Facts.Distro.Family.Or("") {
+	case "debian":
+		return "ibverbs-providers"
+	case "rhel":
+		return "libibverbs"
+	case "suse":
+		if slices.Contains([]string{"efa", "hns", "mana", "ionic", "mlx4", "mlx5"}, provider) {
+			return "lib" + provider + "1"
+		}
+		return "libibverbs"
+	}
+	return ""
 }
 
 // looked says what was examined for a card, line by line.

@@ -23,6 +23,7 @@ func NewInput(f facts.Facts, p profiles.Profile, asked Asked) Input {
 		Facts: f, Profile: p, Named: asked.Named, Cards: asked.Cards, Kernel: asked.Kernel,
 		Matrix: asked.Matrix, Day: asked.Day, Method: asked.Method, Version: asked.Version,
 	}
+	in.Facts.Kernel.Arch.Value = machineName(in.Facts.Kernel.Arch.Value)
 	in.Packages = wantedPackages(f, p)
 	in.Modules = wantedModules(in)
 	in.Netdev = chooseNetdev(in, asked.Netdev)

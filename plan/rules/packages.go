@@ -14,12 +14,21 @@ func wantedPackages(f facts.Facts, p profiles.Profile) []profiles.Package {
 	return p.PackagesFor(f.Distro.Family.Or(""), PackageRelease(in), "inbox")
 }
 
-// PackageRelease is the release by which package names are looked up: a rebuild has RHEL's names.
+// PackageRelease is the release by which package names are looked up: a rebuild has RHEL's names. Other
+// distributions of the family count their versions on their own (Azure Linux 3, Photon 5) and are not
+// compared with RHEL's.
 func PackageRelease(in Input) string {
-	if in.Facts.Distro.Family.Or("") == "rhel" && in.Facts.Distro.ID.Or("") != "fedora" {
-		return "rhel " + in.Facts.Distro.VersionID.Or("")
+	s := systemOf(in)
+	if s.id != "rhel" && !slices.Contains(rebuilds(), s.id) {
+		return ReleaseName(in)
 	}
-	return ReleaseName(in)
+	version := strings.TrimSuffix(s.version, "alt")
+	if version != "" && !strings.Contains(version, ".") {
+		// Nothing tells the minor release (CentOS 7, whose VERSION_ID is "7"): the newest has the names of
+		// today, and is what such a host mostly is.
+		version += ".999"
+	}
+	return "rhel " + version
 }
 
 // InstalledPackages are the packages of RDMA stacks that are fully installed, by name. The second

@@ -77,9 +77,9 @@ type Input struct {
 // All returns the rules in the order in which their findings are shown.
 func All() []Rule {
 	return []Rule{
-		notLinux(), container(), distribution(), release(), cards(), hardware(),
+		notLinux(), container(), kernelName(), machine(), distribution(), release(), cards(), hardware(),
 		foreignStack(), brokenPackages(), heldPackages(),
-		kernelFiles(), kernelAge(), missingModules(), blacklistedModules(), droppedDevices(),
+		kernelFiles(), kernelAge(), missingModules(), blacklistedModules(), droppedDevices(), unmaintainedDevices(),
 		systemd(), softNetdev(), softConflict(),
 	}
 }

@@ -124,9 +124,9 @@ func buildTools() VendorRule {
 			}
 			switch {
 			case c.Modules != ModulesDKMS:
-			case h.system.family == "rhel":
-				text += "; dkms comes from EPEL"
-			case h.system.family == "suse":
+			case h.system.id == "rhel" || slices.Contains(rebuilds(), h.system.id):
+				text += "; dkms comes from EPEL" // Fedora has its own; of others nothing is told
+			case h.system.id == "sles":
 				text += "; dkms comes from Backports"
 			}
 			if h.system.family == "suse" && !h.in.Facts.Modules.AllowUnsupported.Or(false) {

@@ -37,6 +37,12 @@ type vendorHost struct {
 	// fit and official are how the best row of the release that is judged stands to the host.
 	fit      kernelFit
 	official bool
+	// table is the kernel that fit compares with. made says that a row, other than of the driver container,
+	// names the minor release, so that somebody has made or seen packages for it.
+	table string
+	made  bool
+	// labels are the vendor's names of the system, by branch and usual name.
+	labels map[string]seenLabels
 	// doubts are what keeps a documented system from being supported, of the release that is judged.
 	doubts []Finding
 	listed map[string]bool // generations that any release's table has
@@ -56,7 +62,7 @@ type hostCard struct {
 }
 
 func newVendorHost(in Input, stack string) *vendorHost {
-	h := &vendorHost{in: in, matrix: in.Matrix, stack: stack, system: systemOf(in), fixed: map[string][]Finding{}, said: map[string]Finding{}, listed: map[string]bool{}}
+	h := &vendorHost{in: in, matrix: in.Matrix, stack: stack, system: systemOf(in), fixed: map[string][]Finding{}, said: map[string]Finding{}, listed: map[string]bool{}, labels: map[string]seenLabels{}}
 	h.kernel = kernelOf(in, h.system.id)
 	h.arch, h.archSource = printable(in.Facts.Kernel.Arch.Or("")), in.Facts.Kernel.Arch.Source
 	h.cards = hostCards(in)
@@ -162,7 +168,7 @@ func cardName(generations []string) string {
 	var out []string
 	for _, g := range generations {
 		g = printable(g)
-		for _, family := range []struct{ slug, name string }{{"connectx-", "ConnectX-"}, {"bluefield-", "BlueField-"}, {"connect-ib", "Connect-IB"}} {
+		for _, family := range []struct{ slug, name string }{{"connectx-", "ConnectX-"}, {"bluefield-", "BlueField-"}, {"connect-ib", "Connect-IB"}, {"innova-ipsec-en", "Innova IPsec EN"}} {
 			rest, ok := strings.CutPrefix(g, family.slug)
 			if !ok {
 				continue

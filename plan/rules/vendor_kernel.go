@@ -98,9 +98,11 @@ func ubuntuKernel(release string) (kernelKind, string) {
 func debianKernel(release string) (kernelKind, string) {
 	for _, arch := range []string{"amd64", "arm64", "686", "686-pae", "ppc64el", "s390x", "armmp", "riscv64", "powerpc64le"} {
 		if rest, ok := strings.CutSuffix(release, "-"+arch); ok {
-			switch _, flavour, _ := cutLast(rest, "-"); flavour {
-			case "cloud", "rt":
+			switch _, flavour, _ := cutLast(rest, "-"); {
+			case flavour == "cloud", flavour == "rt":
 				return kernelFlavour, flavour + "-" + arch
+			case strings.Contains(rest, "bpo"):
+				return kernelFlavour, "backports" // 6.12.9+bpo-amd64, of a later release
 			}
 			return kernelDistro, ""
 		}

@@ -17,8 +17,9 @@ const (
 // installMethod chooses how a release is installed and where its modules come from.
 //
 // rpm: prebuilt module packages, linked through weak-updates for errata of the same line; the kernel's
-// name must match the installer's pattern. Another kernel, and a rebuild of RHEL that the vendor does not
-// name, needs modules built for it: mlnx_add_kernel_support.sh works on a bundle, doca-kernel-support on a
+// name must match the installer's pattern. A rebuild of RHEL that the vendor does not name has them only
+// with exactly RHEL's kernel. Where nobody was seen to make packages for the minor release, and on another
+// kernel, modules are built: mlnx_add_kernel_support.sh works on a bundle, doca-kernel-support on a
 // repository. deb: DKMS, which the installer turns off when the kernel's headers are not a package. DOCA
 // from 3.2 on: DKMS everywhere.
 func installMethod() VendorRule {
@@ -99,26 +100,46 @@ func (h *vendorHost) modules(c *Candidate) string {
 		return ModulesDKMS
 	case h.kernel.kind == kernelOther || h.kernel.kind == kernelCandidate || h.kernel.kind == kernelFlavour && h.fit == fitOff:
 		return ModulesBuilt
-	case h.system.like != "" && !h.official:
-		return ModulesBuilt
+	case !h.made && c.Holding == nil:
+		return ModulesBuilt // nobody was seen to make packages for this minor release
 	}
-	kmp, known := h.kmp(c.Label)
+	rebuild := h.system.like != "" && !h.official
+	kmp, known := h.kmp(h.system.label(false))
 	switch {
-	case h.fit == fitExact:
+	case known && kmp.Disabled:
+		return ModulesBuilt // Oracle Linux 7.6 to 7.9 with UEK
+	case h.fit == fitExact && !rebuild:
 		return ModulesPrebuilt
-	case known && (kmp.Disabled || kmp.Kernel != "" && !h.matrix.Named([]string{kmp.Kernel}, h.kernel.release)):
+	case rebuild && h.fit != fitExact:
+		return ModulesBuilt // its errata are named like RHEL's and are others' builds
+	case known && kmp.Kernel != "" && !h.matrix.Named([]string{kmp.Kernel}, h.kernel.release):
 		return ModulesBuilt
 	case h.fit == fitOff && !known:
 		return ModulesBuilt
-	case h.fit == fitOff:
-		c.warn(h.say("weak-updates", func() Finding {
-			return Finding{
-				Code: WeakUpdatesDecide, Effect: Warn, Source: firstSource(kmp.Source, "the compatibility matrix"),
-				Text: "the prebuilt modules are for another line than kernel " + h.kernel.release + "; they serve it when weak-updates links them, and must be built for it when no links appear",
-			}
-		}))
+	}
+	if h.kernel.kind != kernelUntold {
+		c.warn(h.weakUpdates(&kmp, rebuild))
 	}
 	return ModulesPrebuilt
+}
+
+// weakUpdates: modules that are made for one kernel serve another only through links.
+func (h *vendorHost) weakUpdates(kmp *matrix.KMP, rebuild bool) Finding {
+	text := "the prebuilt modules are for another line than kernel " + h.kernel.release
+	switch {
+	case rebuild:
+		text = "the prebuilt modules are for RHEL's kernel " + h.table + "; " + h.system.name + " builds its kernel " + h.kernel.release + " itself"
+	case h.fit == fitErrata:
+		text = "the prebuilt modules are for " + named(h.table, "the first kernel of the release") + "; kernel " + h.kernel.release + " is another build of the same line"
+	case h.fit == fitUntold:
+		text = "no source tells the kernel that the prebuilt modules are for; that may be another one than " + h.kernel.release
+	}
+	return h.say("weak-updates "+text, func() Finding {
+		return Finding{
+			Code: WeakUpdatesDecide, Effect: Warn, Source: firstSource(kmp.Source, "MLNX_OFED, Application Binary Interface (ABI) incompatibility with kernel modules (weak-updates)"),
+			Text: text + ": they serve it when weak-updates links them, and must be built for it when no links appear",
+		}
+	})
 }
 
 // kmp is the installer's rule for the label, else that for all minor releases of its major one.

@@ -48,9 +48,9 @@ func systemRow() VendorRule {
 			return
 		}
 		c.Layout, _ = h.matrix.Layout(h.stack, h.version, h.system.family)
-		c.Label = h.label(c)
 		best, weak, otherArch := h.rows(c.Release)
 		held := h.held(c)
+		c.Label = h.label(c)
 		if best == nil && !held && h.excludedByTable(c, weak, otherArch) {
 			return
 		}
@@ -61,11 +61,8 @@ func systemRow() VendorRule {
 			h.undocumented(c, weak, otherArch)
 			best = weak
 		}
-		h.fit, h.official = h.fitGA, false
+		h.fit, h.table, h.official = h.fitGA, "", false
 		if best != nil {
-			if best.row.ID == "debian" && strings.Contains(best.row.Label, ".") && h.system.point == "" {
-				c.Label = best.row.Label // os-release has no point release, the vendor's names do
-			}
 			// Another product's word for a rebuild is not the vendor's.
 			h.official = best.official && best.row.Evidence != matrix.ThirdParty && best.row.Evidence != matrix.Tested
 			// A row without a minor release counts where the vendor's repositories have none either.
@@ -73,7 +70,7 @@ func systemRow() VendorRule {
 				c.Evidence = best.row.Evidence
 			}
 			if best.fit != fitUntold && best.minor {
-				h.fit = best.fit
+				h.fit, h.table = best.fit, best.table
 			}
 		}
 		if h.system.like != "" && !h.official {
@@ -95,6 +92,7 @@ func systemRow() VendorRule {
 // rows finds the best row of the vendor's own tables, the strongest other evidence, and whether there
 // are rows for other architectures only.
 func (h *vendorHost) rows(r *matrix.Release) (best *rowMatch, weak *rowMatch, otherArch bool) {
+	h.made = false
 	consider := func(rows []matrix.Row) {
 		for i := range rows {
 			row := &rows[i]
@@ -107,6 +105,7 @@ func (h *vendorHost) rows(r *matrix.Release) (best *rowMatch, weak *rowMatch, ot
 				continue
 			}
 			m := rowMatch{row: row, official: official, minor: minor}
+			h.made = h.made || minor && row.Evidence != matrix.DriverContainer
 			m.fit, m.table, m.ga = h.fitOf(row)
 			documents := row.Evidence == matrix.DocumentedTable && minor ||
 				row.Evidence == matrix.DriverContainer && h.in.Method == InContainer && m.fit == fitExact
@@ -184,25 +183,40 @@ func (h *vendorHost) fitOf(row *matrix.Row) (fit kernelFit, table string, ga boo
 	if len(row.Kernels) > 0 {
 		return fitOff, row.Kernels[0], false
 	}
-	k, ok := h.ga(row.ID, row.VersionID)
-	if !ok {
-		return fitUntold, "", false
+	fit, table = h.fitOwn(row.ID, row.VersionID)
+	return fit, table, true
+}
+
+// fitOwn compares with the kernels that a distribution's release is known to have of its own: its first,
+// a hardware enablement kernel, what vendors' tables print for it, else the one of its archive.
+func (h *vendorHost) fitOwn(id, version string) (fit kernelFit, table string) {
+	try := func(k string) bool {
+		got := h.kernel.fit(k, id)
+		if table == "" || got == fitExact || got == fitErrata {
+			fit, table = got, k
+		}
+		return got == fitExact || got == fitErrata
 	}
-	return h.kernel.fit(k, row.ID), k, true
+	for _, kind := range []string{"ga", "hwe", "default"} {
+		for _, k := range h.matrix.Kernels(id, version) {
+			if k.Kind == kind && try(k.Kernel) {
+				return fit, table
+			}
+		}
+	}
+	if id == "debian" {
+		version = majorOf(version) // its kernel is that of all its point releases
+	}
+	if r, ok := h.matrix.Inbox(id, version, ""); ok && table == "" {
+		try(r.Kernel)
+	}
+	return fit, table
 }
 
 // fitWithout compares with the first kernel of the distribution's release where no row prints one.
 func (h *vendorHost) fitWithout() kernelFit {
-	k, ok := h.ga(h.system.rowID(), h.system.rowVersion())
-	if !ok {
-		return fitUntold
-	}
-	return h.kernel.fit(k, h.system.rowID())
-}
-
-func (h *vendorHost) ga(id, version string) (string, bool) {
-	k, ok := h.matrix.GAKernel(id, version)
-	return k.Kernel, ok
+	fit, _ := h.fitOwn(h.system.rowID(), h.system.rowVersion())
+	return fit
 }
 
 func (h *vendorHost) documented(c *Candidate, m *rowMatch) {
@@ -237,7 +251,7 @@ func (h *vendorHost) documented(c *Candidate, m *rowMatch) {
 	case fitOff:
 		of := "the table's kernel " + m.table
 		if m.ga {
-			of = m.table + ", the first kernel of " + m.row.ID + " " + m.row.VersionID
+			of = m.table + ", a kernel of " + m.row.ID + " " + m.row.VersionID + " itself"
 		}
 		c.lower(Unknown, Finding{
 			Code: KernelOffTable, Effect: Warn, Source: source,
@@ -246,7 +260,12 @@ func (h *vendorHost) documented(c *Candidate, m *rowMatch) {
 	case fitUntold:
 		if h.kernel.kind == kernelUntold {
 			c.lower(Unknown, Finding{Code: KernelNotTold, Effect: Warn, Source: named(h.kernel.source, "uname -r"), Text: "nothing tells the kernel that the plan is for"})
+			break
 		}
+		c.lower(Unknown, Finding{
+			Code: KernelOffTable, Effect: Warn, Source: source,
+			Text: "the row tells no kernel and no source tells those of " + m.row.ID + " " + m.row.VersionID + ", so nothing says that it covers kernel " + h.kernel.release + h.kernel.whose(),
+		})
 	case fitExact, fitErrata:
 	}
 	if !m.official {
@@ -296,15 +315,13 @@ func (h *vendorHost) excludedByTable(c *Candidate, weak *rowMatch, otherArch boo
 	if h.system.version == "" || h.arch == "" || !c.Release.WholeFor(h.system.rowID()) {
 		return false
 	}
-	found := h.say("whole"+noRowKey(otherArch), func() Finding {
-		text := "the release's table of systems is known whole and has no " + h.system.rowID() + " " + h.system.rowVersion()
-		if otherArch {
-			text = "the release's table of systems is known whole and has " + h.system.rowID() + " " + h.system.rowVersion() + " for other architectures than " + h.arch
-		}
-		return Finding{Code: NotInTable, Effect: Refuse, Text: text}
-	})
-	found.Source = firstSource(c.Release.Source, "the compatibility matrix")
-	c.refuse(found)
+	text := "the table of systems of " + h.stack + " " + c.Release.Version + " is known whole and has "
+	if otherArch {
+		text += h.system.rowID() + " " + h.system.rowVersion() + " for other architectures than " + h.arch
+	} else {
+		text += "no " + h.system.rowID() + " " + h.system.rowVersion()
+	}
+	c.refuse(Finding{Code: NotInTable, Effect: Refuse, Text: text, Source: firstSource(c.Release.Source, "the compatibility matrix")})
 	return true
 }
 
@@ -403,15 +420,6 @@ func (h *vendorHost) holdingsFor() []matrix.Holding {
 		}
 	}
 	return out
-}
-
-// label is the vendor's name of the system for a release.
-func (h *vendorHost) label(c *Candidate) string {
-	majorOnly := c.Release.Modules == "dkms" && h.system.family != "debian"
-	if c.Layout != nil && c.Layout.Label != "" {
-		majorOnly = c.Layout.Label == "id+major"
-	}
-	return h.system.label(majorOnly)
 }
 
 func rowSource(row *matrix.Row, r *matrix.Release) string {

@@ -15,20 +15,22 @@ const (
 )
 
 // secureBoot: with Secure Boot, module.sig_enforce or lockdown the kernel loads only modules whose
-// signer it trusts. Until DOCA 3.1 the vendor signs the modules of its rpm packages; from 3.2 on, and of
+// signer it trusts. Until DOCA 3.1 the vendor signs the modules of its packages for RHEL and SLES (KMP); from 3.2 on, and of
 // deb packages at any version, DKMS signs them with a key of the host; what is built by
 // add-kernel-support is not signed.
 func secureBoot() VendorRule {
-	return VendorRule{Name: "secure-boot", Source: "DOCA-Host installation and DKMS management guide", Judge: func(h *vendorHost, c *Candidate) {
+	return VendorRule{Name: "secure-boot", Source: "DOCA-Host installation and DKMS management guide; docs/Secure_Boot/README.txt of the bundle", Judge: func(h *vendorHost, c *Candidate) {
 		why, source := h.enforced, h.enforcedSource
 		if why == "" || c.Modules == ModulesInbox || c.Modules == "" {
 			return
 		}
 		sb := h.in.Facts.SecureBoot
+		// The vendor signs the module packages for RHEL, which a rebuild takes as they are, and SLES.
+		signed := slices.Contains([]string{"rhel", "sles"}, h.system.rowID()) && c.Method != InContainer
 		switch {
 		case c.Modules == ModulesDKMS && sb.DKMSKeyEnrolled.Or(false):
 			return
-		case c.Modules == ModulesPrebuilt && slices.ContainsFunc(sb.EnrolledKeys.Or(nil), vendorKey):
+		case c.Modules == ModulesPrebuilt && signed && slices.ContainsFunc(sb.EnrolledKeys.Or(nil), vendorKey):
 			return
 		}
 		c.warn(h.say("secure boot "+c.Modules, func() Finding {
@@ -40,6 +42,10 @@ func secureBoot() VendorRule {
 				f.Text = why + ", and DKMS signs the modules with a key of this host: it must be enrolled with mokutil --import and confirmed in the MOK manager at the next boot, " +
 					"which needs the console; until then the modules do not load"
 			case ModulesPrebuilt:
+				if !signed {
+					f.Text = why + ", and no source says that the prebuilt modules for " + h.system.name + " are signed (those for RHEL and SLES are): see modinfo -F signer, and sign them with a key that is enrolled, or they do not load"
+					break
+				}
 				f.Code = VendorKeyEnrolment
 				f.Text = why + ", and the modules are signed with the vendor's key: it must be enrolled with mokutil --import and confirmed in the MOK manager at the next boot, " +
 					"which needs the console; until then the modules do not load"

@@ -51,6 +51,8 @@ func systemOf(in Input) vendorSystem {
 		}
 	case s.id == "debian":
 		s.point = point
+	case s.id == "rhel" && s.version != "" && majorOf(point) == s.version:
+		s.version = point
 	case slices.Contains(rebuilds(), s.id):
 		if !strings.Contains(s.version, ".") && point != "" && majorOf(point) == s.version && !strings.Contains(pretty, "stream") {
 			s.version = point

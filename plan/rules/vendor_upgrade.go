@@ -67,10 +67,19 @@ func upgradePath() VendorRule {
 			c.warn(h.say("in place", func() Finding {
 				return Finding{
 					Code: UpgradeNotInPlace, Effect: Warn, Source: was.source,
-					Text: "doca-ofed " + was.version + " is installed, and an upgrade in place is possible from 2.6.0 on only: it must be removed whole first",
+					Text: "doca-ofed " + was.version + " is installed, and an upgrade in place is possible from 2.6.0 on only: it must be removed whole first (ofed_uninstall.sh --force)",
 				}
 			}))
-		case was.stack == "mlnx-ofed" && was.digits[0] < 5 && modern:
+		case h.stack == "doca-ofed" && was.stack == "mlnx-ofed":
+			c.warn(h.say("in place", func() Finding {
+				return Finding{
+					Code: UpgradeNotInPlace, Effect: Warn, Source: was.source,
+					Text: "mlnx-ofed " + was.version + " is installed, and an upgrade to doca-ofed in place is documented from doca-ofed 2.6.0 on only: " +
+						"remove it whole first with its own uninstaller (ofed_uninstall.sh --force)",
+				}
+			}))
+		}
+		if was.stack == "mlnx-ofed" && was.digits[0] < 5 && modern {
 			c.warn(h.say("verbs", func() Finding {
 				return Finding{
 					Code: VerbsAPIChanged, Effect: Warn, Source: was.source,

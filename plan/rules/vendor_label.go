@@ -1,0 +1,108 @@
+package rules
+
+import (
+	"strings"
+
+	"github.com/rdmactl/rdmactl/profiles/matrix"
+)
+
+// PathNotKnown is a system whose name in the vendor's files and paths nobody has seen.
+const PathNotKnown Code = "vendor-path-not-known"
+
+// label is the vendor's name of the system for a release, as a path has it; empty where no source names
+// it. That a table has a system tells no name: no ol8.6 was ever seen.
+func (h *vendorHost) label(c *Candidate) string {
+	majorOnly := c.Release.Modules == "dkms" && h.system.family != "debian"
+	if c.Layout != nil && c.Layout.Label != "" {
+		majorOnly = c.Layout.Label == "id+major"
+	}
+	usual := h.system.label(majorOnly)
+	if c.Holding != nil || usual == "" {
+		return usual // what is at hand needs no path
+	}
+	exact, near := h.seenLabel(c.Release, usual)
+	if exact != "" {
+		return exact
+	}
+	key := c.Release.Branch + " " + usual
+	others, done := h.labels[key]
+	if !done {
+		anywhere := ""
+		for _, r := range h.matrix.Releases(h.stack) {
+			one, close := h.seenLabel(r, usual)
+			switch {
+			case r.Branch != c.Release.Branch:
+				if anywhere == "" {
+					anywhere = one
+				}
+			case one != "":
+				others.exact = one
+			case others.near == "":
+				others.near = close
+			}
+		}
+		if others.exact == "" && others.near == "" {
+			others.exact = anywhere // the name of a system is the same in all releases
+		}
+		h.labels[key] = others
+	}
+	for _, found := range []string{others.exact, near, others.near} {
+		if found != "" {
+			return found
+		}
+	}
+	return ""
+}
+
+// seenLabels are the names of a system that the releases of a branch have.
+type seenLabels struct{ exact, near string }
+
+// seenLabel looks for the usual name among the labels of a release's rows; near is that of another point
+// release of the same Debian, or a name that is made otherwise. Names of files have no dot (rhel94), those
+// of paths have.
+func (h *vendorHost) seenLabel(r *matrix.Release, usual string) (exact, near string) {
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		if row.Label == "" {
+			continue
+		}
+		if _, minor, ok := h.system.matches(row); !ok || !minor && h.system.id != "debian" && dotless(row.Label) != dotless(usual) {
+			continue
+		}
+		if dotless(row.Label) == dotless(usual) {
+			return usual, ""
+		}
+		if near == "" {
+			near = pathLabel(row)
+		}
+	}
+	return "", near
+}
+
+// pathLabel is the label of a row as a path has it.
+func pathLabel(row *matrix.Row) string {
+	label, _, _ := strings.Cut(row.Label, " ")
+	made := vendorSystem{id: row.ID, version: row.VersionID}.label(false)
+	if dotless(made) == dotless(label) {
+		return made
+	}
+	return word(label)
+}
+
+func dotless(label string) string { return strings.ReplaceAll(label, ".", "") }
+
+// vendorPath: without a name that somebody has seen there is no address to take packages from.
+func vendorPath() VendorRule {
+	return VendorRule{Name: "vendor-path", Source: "names of bundles, repositories and their paths in public text", Judge: func(h *vendorHost, c *Candidate) {
+		if h.stack != "mlnx-ofed" && h.stack != "doca-ofed" || c.Label != "" || c.Holding != nil || c.Method == InContainer {
+			return
+		}
+		c.warn(h.say("path", func() Finding {
+			return Finding{
+				Code: PathNotKnown, Effect: Warn, Source: "the compatibility matrix",
+				Text: "no source names the vendor's file or path of " + h.stack + " for " + h.system.name + orArch(h.arch) +
+					", so no address is made up: have the bundle or a mirror at hand and name it with --source, or import it (rdmactl matrix import)",
+			}
+		}))
+	}}
+}
