@@ -17,6 +17,7 @@ const ComparisonSchema = "rdmactl.comparison/v1"
 type Comparison struct {
 	Schema  string     `json:"schema"`
 	Profile string     `json:"profile"`
+	Kernel  string     `json:"kernel"`  // that the answer is for, empty when nothing tells it
 	Chosen  string     `json:"chosen"`  // what the profile chooses, empty when it refuses
 	Summary string     `json:"summary"` // the answer of the plan that chooses
 	Stacks  []Compared `json:"stacks"`
@@ -56,7 +57,10 @@ func SideBySide(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request)
 	if err != nil {
 		return Comparison{}, err
 	}
-	out := Comparison{Schema: ComparisonSchema, Profile: p.Name, Summary: whole.Summary}
+	out := Comparison{Schema: ComparisonSchema, Profile: p.Name, Summary: whole.Summary, Kernel: req.Kernel}
+	if out.Kernel == "" {
+		out.Kernel = f.Kernel.Release.Or("")
+	}
 	_, told := rules.InstalledPackages(f)
 	if whole.Chosen != nil {
 		out.Chosen = whole.Chosen.Stack

@@ -9,12 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/rdmactl/rdmactl/internal/fault"
 	"github.com/rdmactl/rdmactl/internal/holdings"
+	stackversion "github.com/rdmactl/rdmactl/internal/version"
 	"github.com/rdmactl/rdmactl/profiles/matrix"
 	"github.com/spf13/cobra"
 )
@@ -33,11 +35,12 @@ type importOptions struct {
 	allowUnsigned bool
 	save          string
 	stated        holdings.Stated
+	etc           string // see streams
 	now           func() time.Time
 }
 
 func newMatrixImportCmd(g *globalOptions) *cobra.Command {
-	opts := &importOptions{now: time.Now}
+	opts := &importOptions{etc: g.etc, now: time.Now}
 	cmd := &cobra.Command{
 		Use:   "import SOURCE...",
 		Short: "Record which kernels and packages a repository or bundle at hand really holds",
@@ -47,10 +50,13 @@ kernels it has what. Nothing is installed or unpacked.
 
 Signatures are judged with the keys of --key, and with keys that come with the source when the matrix knows
 their fingerprint. Indexes must have the size and the checksum that the signed file states. What is unsigned,
-damaged or hostile is refused, and nothing is written.
+damaged or hostile is refused, and nothing is written. --stack, --version, --distro and --version-id say what a
+source does not tell itself; what contradicts its packages is refused.
 
 With --save the answer becomes a matrix file, which replaces an earlier one of the same kind. In
-/etc/rdmactl/matrix.d, or named with --matrix, it makes "plan" count what it lists as present.` +
+/etc/rdmactl/matrix.d, or named with --matrix, it makes "plan" count what it lists as present. A release that
+the matrix does not know is recorded as well, with a note: "plan" does not use it until a matrix file has an
+entry for the release.` +
 			exitStatus(0, fault.Failed, fault.Usage, fault.Interrupted),
 		Example: "  rdmactl matrix import /srv/mirror/doca/2.9.1/rhel9.4/x86_64 --key RPM-GPG-KEY-Mellanox-SHA256\n" +
 			"  rdmactl matrix import MLNX_OFED_LINUX-24.10-1.1.4.0-ubuntu22.04-x86_64.tgz --save /etc/rdmactl/matrix.d/mirror.yaml",
@@ -82,7 +88,11 @@ func runMatrixImport(ctx context.Context, sources []string, opts importOptions, 
 			return err
 		}
 	}
-	with, err := opts.trust()
+	known, err := (&wishOptions{etc: opts.etc}).loadMatrix()
+	if err != nil {
+		return err
+	}
+	with, err := opts.trust(known)
 	if err != nil {
 		return err
 	}
@@ -95,6 +105,8 @@ func runMatrixImport(ctx context.Context, sources []string, opts importOptions, 
 		list.Holdings = append(list.Holdings, found.Holdings...)
 		list.Notes = append(list.Notes, found.Notes...)
 	}
+	strange := strangers(list.Holdings, known)
+	list.Notes = append(list.Notes, strange...)
 	if opts.save != "" {
 		if err := saveHoldings(opts.save, list.Holdings); err != nil {
 			return err
@@ -107,6 +119,7 @@ func runMatrixImport(ctx context.Context, sources []string, opts importOptions, 
 		fmt.Fprintf(g.err, "note: %s\n", note)
 	}
 	switch {
+	case len(strange) == len(releasesOf(list.Holdings)): // plan would use nothing of it
 	case opts.save == "":
 		fmt.Fprintln(g.err, "hint: with --save FILE this becomes a matrix file that `plan` can use")
 	case filepath.Base(filepath.Dir(opts.save)) != "matrix.d":
@@ -115,9 +128,46 @@ func runMatrixImport(ctx context.Context, sources []string, opts importOptions, 
 	return nil
 }
 
+// releasesOf are the releases that holdings are of, "STACK VERSION", each once.
+func releasesOf(list []matrix.Holding) []string {
+	var out []string
+	for _, h := range list {
+		if name := h.Stack + " " + h.Version; !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// strangers has a note for each release that the matrix does not know, of which a plan takes nothing.
+func strangers(list []matrix.Holding, known *matrix.Index) []string {
+	var notes []string
+	for _, name := range releasesOf(list) {
+		stack, release, _ := strings.Cut(name, " ")
+		if _, ok := known.Find(stack, release); ok {
+			continue
+		}
+		branch := release
+		if v, err := stackversion.ParseStack(release); err == nil {
+			if b, ok := known.BranchOf(stack, v); ok {
+				branch = b.Name
+			} else if parts := strings.FieldsFunc(release, func(r rune) bool { return r == '.' || r == '-' }); len(parts) > 1 {
+				branch = parts[0] + "." + parts[1]
+			}
+		}
+		add := fmt.Sprintf("releases: [{stack: %s, version: %q, branch: %q, lts: unknown, source: [%q]}]", stack, release, branch, "where you know it from")
+		if _, ok := known.Branch(stack, branch); !ok {
+			add = fmt.Sprintf("branches: [{stack: %s, name: %q, lts: false, versions: [\"~> %s.0\"], source: [%q]}] and ", stack, branch, branch, "where you know it from") + add
+		}
+		notes = append(notes, fmt.Sprintf("the matrix does not know %s, so `plan` takes nothing of it; to add the release, write a file in /etc/rdmactl/matrix.d with "+
+			"apiVersion: rdmactl/v1, kind: Matrix, %s; `rdmactl matrix lint` checks it", name, add))
+	}
+	return notes
+}
+
 // trust gathers keys and known fingerprints.
-func (o importOptions) trust() (holdings.Options, error) {
-	with := holdings.Options{AllowUnsigned: o.allowUnsigned, Stated: o.stated, Now: o.now()}
+func (o importOptions) trust(known *matrix.Index) (holdings.Options, error) {
+	with := holdings.Options{AllowUnsigned: o.allowUnsigned, Stated: o.stated, Known: known, Now: o.now()}
 	for _, file := range o.keys {
 		data, err := readRegular(file, maxSmall)
 		if err != nil {
@@ -125,11 +175,11 @@ func (o importOptions) trust() (holdings.Options, error) {
 		}
 		with.Keys = append(with.Keys, holdings.KeyFile{Name: file, Data: data})
 	}
-	known, err := matrix.Embedded()
+	builtIn, err := matrix.Embedded()
 	if err != nil {
 		return with, err
 	}
-	for _, l := range known.Layouts {
+	for _, l := range builtIn.Layouts {
 		for _, k := range l.Keys {
 			if k.Kind == "packages" && k.Fingerprint != "" {
 				with.Fingerprints = append(with.Fingerprints, k.Fingerprint)

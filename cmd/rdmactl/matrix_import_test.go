@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -97,4 +98,78 @@ func sumOf(t *testing.T, file string) string {
 		t.Fatal(err)
 	}
 	return fmt.Sprintf("%x", sha256.Sum256(data))
+}
+
+// TestReleaseThatTheMatrixLacks: such an import is recorded, and nobody is told that plan uses it; with the entry
+// that the note proposes the release is known.
+func TestReleaseThatTheMatrixLacks(t *testing.T) {
+	known := builtInIndex(t)
+	of := func(stack, version string) matrix.Holding {
+		return matrix.Holding{Stack: stack, Version: version}
+	}
+	if notes := strangers([]matrix.Holding{of("doca-ofed", "2.9.1"), of("mlnx-ofed", "23.10-2.1.3.1.201")}, known); len(notes) > 0 {
+		t.Errorf("known releases: %q", notes)
+	}
+	for _, h := range []matrix.Holding{of("doca-ofed", "9.9.0"), of("doca-ofed", "9.9"), of("doca-ofed", "2.9.77"), of("mlnx-ofed", "24.10-9.9.9.9"), of("mlnx-ofed", "99.01-1.0.0.0")} {
+		notes := strangers([]matrix.Holding{h, h}, known)
+		if len(notes) != 1 || !strings.Contains(notes[0], "`plan` takes nothing of it") {
+			t.Fatalf("%s %s: %q", h.Stack, h.Version, notes)
+		}
+		_, entries, _ := strings.Cut(notes[0], "kind: Matrix, ")
+		entries, _, _ = strings.Cut(entries, "; `rdmactl")
+		file := filepath.Join(t.TempDir(), "own.yaml")
+		text := "apiVersion: rdmactl/v1\nkind: Matrix\n" + strings.ReplaceAll(entries, " and ", "\n") + "\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		with, err := (&wishOptions{matrix: []string{file}}).loadMatrix()
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if notes := strangers([]matrix.Holding{h}, with); len(notes) > 0 {
+			t.Errorf("still unknown: %q", notes)
+		}
+		if r, ok := with.Find(h.Stack, h.Version); !ok {
+			t.Errorf("%s %s is not found", h.Stack, h.Version)
+		} else if b, ok := with.BranchOf(h.Stack, with.VersionOf(r)); !ok || b.Name != r.Branch {
+			t.Errorf("%s %s is of branch %+v, not of %s", h.Stack, h.Version, b, r.Branch)
+		}
+	}
+}
+
+// TestImportHints follows stated releases through the command.
+func TestImportHints(t *testing.T) {
+	deb := filepath.Join(t.TempDir(), "mlnx-ofed-kernel-dkms_24.10.OFED.24.10.1.1.4.1-1_all.deb")
+	if _, err := exec.LookPath("dpkg-deb"); err != nil {
+		t.Skip("dpkg-deb is not installed")
+	}
+	root := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(root, "DEBIAN"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	control := "Package: mlnx-ofed-kernel-dkms\nVersion: 24.10.OFED.24.10.1.1.4.1-1\nArchitecture: amd64\nMaintainer: V <v@example.org>\nDescription: for tests\n"
+	if err := os.WriteFile(filepath.Join(root, "DEBIAN", "control"), []byte(control), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("dpkg-deb", "--build", root, deb).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, tt := range []struct {
+		stack, version string
+		code           int
+		stderr, not    string
+	}{
+		{"mlnx-ofed", "24.10-1.1.4.0", 0, "this becomes a matrix file that `plan` can use", "does not know"},
+		{"mlnx-ofed", "9.9", 2, "is of the drivers 24.10.1.1.4.1", "becomes a matrix file"},
+		{"doca-ofed", "9.9", 0, "the matrix does not know doca-ofed 9.9, so `plan` takes nothing of it", "becomes a matrix file"},
+		{"doca-ofed", "3.1.0", 2, "is of the drivers", "becomes a matrix file"},
+	} {
+		var out, errs bytes.Buffer
+		code := run(t.Context(), []string{
+			"matrix", "import", deb, "--allow-unsigned", "--distro", "ubuntu", "--version-id", "22.04", "--stack", tt.stack, "--version", tt.version,
+		}, streams{in: strings.NewReader(""), out: &out, err: &errs})
+		if code != tt.code || !strings.Contains(errs.String(), tt.stderr) || strings.Contains(errs.String(), tt.not) || (code == 0) != (out.Len() > 0) {
+			t.Errorf("%s %s: exit %d\n%s%s", tt.stack, tt.version, code, out.String(), errs.String())
+		}
+	}
 }

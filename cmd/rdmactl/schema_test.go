@@ -3,6 +3,9 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -168,8 +171,51 @@ func enums() map[reflect.Type][]string {
 		reflect.TypeFor[plan.Verdict](): {
 			"install", "nothing-to-do", "refuse", "chosen", "possible", "refused",
 		},
-		reflect.TypeFor[plan.Kind]():    {"packages", "files", "modules", "udev", "services", "verify"},
+		reflect.TypeFor[plan.Kind](): {
+			"packages", "files", "modules", "udev", "services", "verify", "repository", "build", "initramfs", "activate",
+		},
 		reflect.TypeFor[verbs.Status](): {"pass", "warn", "fail", "not-testable"},
+	}
+}
+
+// TestEnumsAreWhole compares the closed sets with the constants of their types, so that a value that is added
+// to a package is added to the contract.
+func TestEnumsAreWhole(t *testing.T) {
+	for typ, listed := range enums() {
+		dir := filepath.Join("..", "..", strings.TrimPrefix(typ.PkgPath(), "github.com/rdmactl/rdmactl/"))
+		var declared []string
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(parsed, func(n ast.Node) bool {
+				spec, ok := n.(*ast.ValueSpec)
+				if !ok {
+					return true
+				}
+				if name, ok := spec.Type.(*ast.Ident); ok && name.Name == typ.Name() {
+					for _, value := range spec.Values {
+						if lit, ok := value.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+							declared = append(declared, strings.Trim(lit.Value, `"`))
+						}
+					}
+				}
+				return true
+			})
+		}
+		slices.Sort(declared)
+		if len(declared) == 0 {
+			t.Errorf("%s has no constants", typ)
+		}
+		want := slices.Sorted(slices.Values(listed))
+		if diff := cmp.Diff(want, declared); diff != "" {
+			t.Errorf("%s (-enums +constants):\n%s", typ, diff)
+		}
 	}
 }
 
@@ -217,22 +263,69 @@ commands:
 `), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	rhel := filepath.Join(t.TempDir(), "rhel.yaml")
+	if err := os.WriteFile(rhel, []byte(`apiVersion: rdmactl/v1
+kind: Evidence
+recorded_at: "2026-11-30T06:00:00Z"
+files:
+  /etc/os-release: "ID=rhel\nVERSION_ID=\"9.4\"\n"
+  /sys/module/mlx5_core/initstate: "live\n"
+commands:
+  uname -s: {stdout: "Linux\n"}
+  uname -m: {stdout: "x86_64\n"}
+  uname -r: {stdout: "5.14.0-427.13.1.el9_4.x86_64\n"}
+  lspci -nn: {stdout: "5e:00.0 Ethernet controller [0200]: Mellanox Technologies MT27800 Family [ConnectX-5] [15b3:1017]\n"}
+  "rpm -qa": {stdout: "rdma-core-48.0-1.el9.x86_64\nlibibverbs-48.0-1.el9.x86_64\n"}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	holding := filepath.Join(t.TempDir(), "mirror.yaml")
+	if err := os.WriteFile(holding, []byte("apiVersion: rdmactl/v1\nkind: Matrix\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[plan.Kind]bool{} // that a plan below has a step of
 	for _, args := range [][]string{
 		{"detect", "--evidence", evidence},
 		{"plan", "--evidence", evidence},
 		{"plan", "--evidence", evidence, "--profile", "soft"},
+		{"plan", "--evidence", evidence, "--profile", "soft", "--netdev", "eth0"},
+		{"plan", "--evidence", evidence, "--profile", "inbox"},
+		{"plan", "--evidence", evidence, "--stack", "rdma-core"},
+		{"plan", "--evidence", evidence, "--stack", "mlnx-ofed"},
+		{"plan", "--evidence", evidence, "--stack", "doca-ofed"},
+		{"plan", "--evidence", evidence, "--compare"},
+		{"plan", "--evidence", rhel},
+		{"plan", "--evidence", rhel, "--stack", "rdma-core"},
+		{"plan", "--evidence", rhel, "--stack", "mlnx-ofed"},
+		{"plan", "--evidence", rhel, "--stack", "doca-ofed"},
+		{"plan", "--evidence", rhel, "--stack", "ofed"},
+		{"plan", "--evidence", rhel, "--compare"},
+		{"plan", "--evidence", rhel, "--profile", "soft"},
+		{"matrix", "query", "--distro", "sles", "--version-id", "15.5", "--card", "connectx-6"},
+		{"matrix", "lint", holding},
 		{"version"},
 		{"explain"},
 		{"explain", "no-gid"},
 		{"profiles", "list"},
 	} {
-		t.Run(strings.Join(args[:min(len(args), 2)], " "), func(t *testing.T) {
+		t.Run(strings.ReplaceAll(strings.Join(args, " "), os.TempDir(), ""), func(t *testing.T) {
 			var out, errs bytes.Buffer
 			code := run(t.Context(), append(args, "-o", "json"), streams{in: strings.NewReader(""), out: &out, err: &errs})
 			if code != 0 && code != 3 {
 				t.Fatalf("exit %d: %s", code, errs.String())
 			}
 			checkSchema(t, out.Bytes())
+			var p plan.Plan
+			if args[0] == "plan" && json.Unmarshal(out.Bytes(), &p) == nil {
+				for _, step := range p.Steps {
+					kinds[step.Kind] = true
+				}
+			}
 		})
+	}
+	for _, kind := range enums()[reflect.TypeFor[plan.Kind]()] {
+		if !kinds[plan.Kind(kind)] {
+			t.Errorf("no plan that was validated has a step of kind %s", kind)
+		}
 	}
 }

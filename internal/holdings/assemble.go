@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	stackversion "github.com/rdmactl/rdmactl/internal/version"
 	"github.com/rdmactl/rdmactl/profiles/matrix"
 )
 
@@ -46,8 +47,8 @@ var (
 )
 
 // assemble turns what was found into holdings, one for each architecture.
-func (f *found) assemble(origin, place string, stated Stated, now time.Time) ([]matrix.Holding, error) {
-	stack, version, err := f.release(stated)
+func (f *found) assemble(origin, place string, stated Stated, known *matrix.Index, now time.Time) ([]matrix.Holding, error) {
+	stack, version, err := f.release(stated, known)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +90,7 @@ func (f *found) assemble(origin, place string, stated Stated, now time.Time) ([]
 }
 
 // release tells stack and version, from the signed packages before anything else.
-func (f *found) release(stated Stated) (stack, version string, err error) {
+func (f *found) release(stated Stated, known *matrix.Index) (stack, version string, err error) {
 	doca, mlnx := map[string]bool{}, map[string]bool{}
 	var itself map[string]bool
 	for _, p := range f.packages {
@@ -121,7 +122,11 @@ func (f *found) release(stated Stated) (stack, version string, err error) {
 	case strings.HasPrefix(f.label, "MLNX_OFED") && mlnxVersion.MatchString(f.suite):
 		stack, versions = "mlnx-ofed", map[string]bool{mlnxVersion.FindStringSubmatch(f.suite)[1]: true}
 	case stated.Stack != "" && stated.Version != "":
-		return stated.Stack, stated.Version, nil
+		v, err := stackversion.ParseStack(stated.Version)
+		if err != nil {
+			return "", "", refuse("write it as the vendor does: 24.10-1.1.4.0 of mlnx-ofed, 2.9.1 of doca-ofed", "--version %q is no version of a release", clip(stated.Version))
+		}
+		return stated.Stack, v.String(), f.agrees(stated.Stack, v.String(), known)
 	default:
 		return "", "", refuse("name a repository or bundle with one of the metapackages doca-ofed, doca-host or mlnx-ofed-all, or say --stack and --version",
 			"none of its %d packages tells which release of which stack it is", len(f.packages))

@@ -30,6 +30,8 @@ type Options struct {
 	AllowUnsigned bool
 	// Stated is what the user says of a source that does not tell it itself.
 	Stated Stated
+	// Known is the matrix, which tells the version of the drivers in a release of DOCA; nil: not known.
+	Known *matrix.Index
 	// Now is the clock: for the date of a holding, and for what is past its time.
 	Now time.Time
 	// Transport is for addresses; nil is the usual one, with proxies of the environment.
@@ -132,7 +134,7 @@ func (im *importer) finish(f *found, err error, origin, place string) (Result, e
 	if err != nil {
 		return Result{}, err
 	}
-	holdings, err := f.assemble(origin, place, im.opts.Stated, im.judge.now)
+	holdings, err := f.assemble(origin, place, im.opts.Stated, im.opts.Known, im.judge.now)
 	if err != nil {
 		return Result{}, err
 	}

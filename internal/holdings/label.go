@@ -81,7 +81,7 @@ func splitMajor(n string) string {
 
 // labelIn finds a label among the words of a version or path; the last one counts, which in a path is
 // the nearest.
-func labelIn(text string, separators string) (system, bool) {
+func labelIn(text, separators string) (system, bool) {
 	words := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(separators, r) })
 	for i := len(words) - 1; i >= 0; i-- {
 		if s, ok := parseLabel(words[i]); ok {
