@@ -173,8 +173,8 @@ func address(in rules.Input, c *rules.Candidate) string {
 	if c.Holding != nil {
 		return c.Holding.Origin
 	}
-	if c.Layout == nil {
-		return ""
+	if c.Layout == nil || (c.Label == "" && strings.Contains(c.Layout.Repository, "{label}")) {
+		return "" // no source names the vendor's path for this system
 	}
 	arch := in.Facts.Kernel.Arch.Or("x86_64")
 	if arch == "aarch64" && c.Release.Stack == "doca-ofed" {

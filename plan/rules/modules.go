@@ -96,7 +96,7 @@ func moduleState(in Input, name string) (ModuleState, string) {
 		}
 	}
 	if otherKernel {
-		return StateUnknown, ""
+		return shipped(in, name)
 	}
 	for _, disk := range m.OnDisk {
 		if profiles.ModuleKey(disk.Name) != name {
@@ -119,6 +119,34 @@ func moduleState(in Input, name string) (ModuleState, string) {
 		return StateOnDisk, config.Source
 	case "n":
 		return StateMissing, config.Source
+	}
+	return shipped(in, name)
+}
+
+// ipoibOfEL7: the kernel of EL 7 is one package, and the rdma.conf of its rdma-core loads IPoIB. From EL 8 on
+// modules are spread over several packages, and nobody looked which has it.
+const ipoibOfEL7 = "/etc/rdma/rdma.conf of rdma-core v12 to v31 on RHEL (IPOIB_LOAD); https://github.com/openlogic/AzureBuildCentOS/issues/92"
+
+// shipped is what the matrix tells of a module where the host does not: the generic kernel of a
+// distribution's release, of the line that was looked at, has what its packages were seen to have.
+func shipped(in Input, name string) (ModuleState, string) {
+	if in.Matrix == nil || in.inContainer() {
+		return StateUnknown, ""
+	}
+	s := systemOf(in)
+	kernel := kernelOf(in, s.id)
+	if name == "ib_ipoib" && kernel.kind == kernelDistro && majorOf(s.version) == "7" && (s.id == "rhel" || slices.Contains(rebuilds(), s.id)) {
+		return StateOnDisk, ipoibOfEL7
+	}
+	release, ok := in.Matrix.Inbox(s.rowID(), s.rowVersion(), "")
+	if !ok || kernel.kind != kernelDistro || release.Sure != "measured" {
+		return StateUnknown, ""
+	}
+	if fit := kernel.fit(release.Kernel, s.rowID()); fit != fitExact && fit != fitErrata {
+		return StateUnknown, ""
+	}
+	if slices.ContainsFunc(release.Present, func(m string) bool { return profiles.ModuleKey(m) == name }) {
+		return StateOnDisk, firstSource(release.Source, "the compatibility matrix")
 	}
 	return StateUnknown, ""
 }

@@ -79,7 +79,7 @@ func All() []Rule {
 	return []Rule{
 		notLinux(), container(), kernelName(), machine(), distribution(), release(), cards(), hardware(),
 		foreignStack(), brokenPackages(), heldPackages(),
-		kernelFiles(), kernelAge(), missingModules(), blacklistedModules(), droppedDevices(), unmaintainedDevices(),
+		kernelFiles(), kernelAge(), missingModules(), blacklistedModules(), droppedDevices(), unmaintainedDevices(), cardAge(),
 		systemd(), softNetdev(), softConflict(),
 	}
 }

@@ -126,6 +126,26 @@ func hosts() []struct {
 		{"not-linux", "inbox", with(on(func(f *facts.Facts) { f.Kernel.Release = facts.Is("6.1.0-custom-RELEASE", "uname -r") })), "", ""},
 		{"not-linux", "inbox", nil, "", ""},
 
+		{"kernel-name", "inbox", with(on(func(f *facts.Facts) { f.Kernel.Release = facts.Is("garbage", "uname -r") })), "kernel-unreadable!", "garbage"},
+		{"kernel-name", "inbox", with(on(func(f *facts.Facts) { f.Kernel.Release = facts.Field[string]{} })), "", ""},
+		{"kernel-name", "inbox", with(on(func(f *facts.Facts) { f.Kernel.Release = facts.Is("13.2-RELEASE-p4", "uname -r") })), "", ""}, // not-linux says it
+		{"kernel-name", "inbox", with(on(func(f *facts.Facts) { f.Kernel.Release = facts.Is("6.9.1", "uname -r") })), "", ""},
+
+		{"machine", "inbox", with(on(func(f *facts.Facts) { f.Kernel.Arch = facts.Is("x86-46", "uname -m") })), "arch-unknown!", "x86-46"},
+		{"machine", "inbox", with(on(func(f *facts.Facts) { f.Kernel.Arch = facts.Is("amd64", "typed") })), "", ""},
+		{"machine", "inbox", with(on(func(f *facts.Facts) { f.Kernel.Arch = facts.Is("s390x", "uname -m") })), "", ""},
+		{"machine", "inbox", with(on(func(f *facts.Facts) { f.Kernel.Arch = facts.Is("armv7l", "uname -m") })), "", ""},
+
+		{"card-age", "inbox", with(pci(virtio), builtIn, func(_ *facts.Facts, a *Asked) { a.Cards = []string{"connectx-10"} }), "card-newer-than-kernel", "since 6.16"},
+		{"card-age", "inbox", with(pci(virtio), builtIn, func(_ *facts.Facts, a *Asked) { a.Cards = []string{"connectx-10"}; a.Kernel = "6.16.12+deb14-amd64" }), "", ""},
+		{"card-age", "inbox", with(pci(virtio), builtIn, func(_ *facts.Facts, a *Asked) { a.Cards = []string{"connectx-5"} }), "", ""},
+		{"card-age", "inbox", with(system("rhel", "9.4", "rhel", "5.14.0-427.13.1.el9_4.x86_64"), pci(mellanoxCard("0000:01:00.0", "1027", "connectx-10")), builtIn), "", ""},
+
+		{"unmaintained-devices", "inbox", with(system("rhel", "10.1", "rhel", "6.12.0-124.8.1.el10_1.x86_64"), pci(mellanoxCard("0000:01:00.0", "a2dc", "bluefield-3"))), "device-unmaintained", "BlueField-3 [15b3:a2dc] at 0000:01:00.0"},
+		{"unmaintained-devices", "inbox", with(system("rhel", "9.7", "rhel", "5.14.0-611.5.1.el9_7.x86_64"), pci(mellanoxCard("0000:01:00.0", "a2dc", "bluefield-3"))), "", ""},
+		{"unmaintained-devices", "inbox", with(system("rhel", "10.1", "rhel", "6.12.0-124.8.1.el10_1.x86_64"), pci(cx6)), "", ""},
+		{"unmaintained-devices", "inbox", with(system("rhel", "10.1", "rhel", "6.18.1-1.el10.elrepo.x86_64"), pci(mellanoxCard("0000:01:00.0", "a2dc", "bluefield-3"))), "", ""},
+
 		{"dropped-devices", "inbox", with(system("centos", "8", "rhel", "4.18.0-305.el8.x86_64"), pci(cx2), small), "device-dropped!", "stay on EL 7"},
 		{"dropped-devices", "inbox", with(system("rhel", "8.4", "rhel", "4.18.0-305.el8.x86_64"), pci(cx2), small), "device-dropped!", "15b3:6750"},
 		{"dropped-devices", "inbox", with(system("rhel", "7.9", "rhel", "3.10.0-1160.el7.x86_64"), pci(cx2), small), "", ""},
@@ -174,6 +194,9 @@ func hosts() []struct {
 			f.Platform.Container = facts.Is(true, "virt")
 		})), "", ""},
 		{"hardware", "lts", with(pci(e810)), "foreign-hardware!", "irdma"},
+		{"hardware", "lts", with(pci(e810)), "foreign-hardware!", "provider irdma of ibverbs-providers"},
+		{"hardware", "lts", with(pci(efa), system("rhel", "9.4", "rhel", "5.14.0-427.13.1.el9_4.x86_64")), "foreign-hardware!", "provider efa of libibverbs "},
+		{"hardware", "lts", with(pci(efa), system("sles", "15.6", "suse", "6.4.0-150600.21-default")), "foreign-hardware!", "provider efa of libefa1 "},
 		{"hardware", "lts", with(pci(e810, anyVF)), "", ""},
 		{"hardware", "lts", with(pci(virtio), func(_ *facts.Facts, a *Asked) { a.Cards = []string{"connectx-5"} }), "", ""},
 		{"hardware", "inbox", with(pci(virtio)), "", ""},

@@ -11,7 +11,7 @@ const Arch32Bit Code = "arch-32-bit"
 // for another architecture is judged with its rows.
 func architecture() VendorRule {
 	return VendorRule{Name: "architecture", Source: "general rules of MLNX_OFED: 32-bit platforms are not supported", Judge: func(h *vendorHost, c *Candidate) {
-		if !h.vendor() || !slices.Contains([]string{"i386", "i486", "i586", "i686", "armv6l", "armv7l", "armv8l", "ppc", "mips", "s390"}, h.arch) {
+		if !h.vendor() || !slices.Contains(machines32(), h.arch) {
 			return
 		}
 		c.refuse(h.once("architecture", func() []Finding {

@@ -41,7 +41,7 @@ type vendorHost struct {
 	// names the minor release, so that somebody has made or seen packages for it.
 	table string
 	made  bool
-	// labels are the vendor's names of the system, by branch and usual name.
+	// labels are the vendor's names of the system that were seen, by the usual one.
 	labels map[string]seenLabels
 	// doubts are what keeps a documented system from being supported, of the release that is judged.
 	doubts []Finding

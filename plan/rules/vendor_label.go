@@ -17,36 +17,20 @@ func (h *vendorHost) label(c *Candidate) string {
 		majorOnly = c.Layout.Label == "id+major"
 	}
 	usual := h.system.label(majorOnly)
-	if c.Holding != nil || usual == "" {
-		return usual // what is at hand needs no path
+	if c.Holding != nil || usual == "" || h.in.Method == InContainer || h.stack != "mlnx-ofed" && h.stack != "doca-ofed" {
+		return usual // no path of the vendor is made of it
 	}
 	exact, near := h.seenLabel(c.Release, usual)
 	if exact != "" {
 		return exact
 	}
-	key := c.Release.Branch + " " + usual
-	others, done := h.labels[key]
+	all, done := h.labels[usual]
 	if !done {
-		anywhere := ""
-		for _, r := range h.matrix.Releases(h.stack) {
-			one, close := h.seenLabel(r, usual)
-			switch {
-			case r.Branch != c.Release.Branch:
-				if anywhere == "" {
-					anywhere = one
-				}
-			case one != "":
-				others.exact = one
-			case others.near == "":
-				others.near = close
-			}
-		}
-		if others.exact == "" && others.near == "" {
-			others.exact = anywhere // the name of a system is the same in all releases
-		}
-		h.labels[key] = others
+		all = h.seenLabels(usual)
+		h.labels[usual] = all
 	}
-	for _, found := range []string{others.exact, near, others.near} {
+	branch := all.branches[c.Release.Branch]
+	for _, found := range []string{branch.exact, near, branch.near, all.anywhere} {
 		if found != "" {
 			return found
 		}
@@ -54,8 +38,33 @@ func (h *vendorHost) label(c *Candidate) string {
 	return ""
 }
 
-// seenLabels are the names of a system that the releases of a branch have.
-type seenLabels struct{ exact, near string }
+// seenLabels are the names of a system that the releases of each branch have, and the usual one if any
+// release has it: the name of a system is the same in all.
+type seenLabels struct {
+	branches map[string]branchLabels
+	anywhere string
+}
+
+type branchLabels struct{ exact, near string }
+
+func (h *vendorHost) seenLabels(usual string) seenLabels {
+	all := seenLabels{branches: map[string]branchLabels{}}
+	for _, r := range h.matrix.Releases(h.stack) {
+		exact, near := h.seenLabel(r, usual)
+		branch := all.branches[r.Branch]
+		if branch.exact == "" {
+			branch.exact = exact
+		}
+		if branch.near == "" {
+			branch.near = near
+		}
+		all.branches[r.Branch] = branch
+		if all.anywhere == "" {
+			all.anywhere = exact
+		}
+	}
+	return all
+}
 
 // seenLabel looks for the usual name among the labels of a release's rows; near is that of another point
 // release of the same Debian, or a name that is made otherwise. Names of files have no dot (rhel94), those

@@ -14,6 +14,8 @@ func smallMatrix() *matrix.Matrix {
 		return matrix.Row{
 			Evidence: matrix.DocumentedTable, ID: id, VersionID: version, Arch: arch, Kernel: kernel, Model: model, Covers: covers,
 			Source: "https://docs.example/table",
+			// Of Oracle Linux no label was ever seen.
+			Label: map[string]string{"rhel": id + version, "ubuntu": id + version, "debian": id + version, "sles": "sles15sp5"}[id],
 		}
 	}
 	cards := []string{"connectx-4", "connectx-5", "connectx-6-dx", "connectx-7"}
@@ -28,7 +30,7 @@ func smallMatrix() *matrix.Matrix {
 		},
 		Releases: []matrix.Release{
 			{
-				Stack: "mlnx-ofed", Version: "24.10-1.1.4.0", Branch: "24.10", Cards: cards, Source: []string{"https://docs.example/24.10"}, CompleteFor: []string{"sles"},
+				Stack: "mlnx-ofed", Version: "24.10-1.1.4.0", Branch: "24.10", Date: "2024-11-05", Cards: cards, Source: []string{"https://docs.example/24.10"}, CompleteFor: []string{"sles"},
 				Rows: []matrix.Row{
 					documented("rhel", "9.4", "x86_64", "5.14.0-427.13.1.el9_4", "primary"),
 					documented("rhel", "9.2", "x86_64", "5.14.0-284.11.1.el9_2", "primary", "rocky"),
@@ -37,7 +39,7 @@ func smallMatrix() *matrix.Matrix {
 					documented("debian", "12.5", "x86_64", "6.1.0-18-amd64", "primary"),
 					documented("ol", "8.6", "x86_64", "5.4.17-2136.307.3.1.el8uek", "primary"),
 					documented("sles", "15.5", "x86_64", "5.14.21-150500.53", "primary"),
-					{Evidence: matrix.BundleName, ID: "ubuntu", VersionID: "24.04", Arch: "x86_64", Source: "a file name"},
+					{Evidence: matrix.BundleName, ID: "ubuntu", VersionID: "24.04", Arch: "x86_64", Label: "ubuntu2404", Source: "a file name"},
 					{Evidence: matrix.Tested, ID: "rhel", VersionID: "9.3", Arch: "x86_64", Source: "a test report"},
 					{
 						Evidence: matrix.DriverContainer, ID: "ubuntu", VersionID: "24.04", Arch: "x86_64", Source: "a manifest",
@@ -45,7 +47,10 @@ func smallMatrix() *matrix.Matrix {
 					},
 				},
 			},
-			{Stack: "mlnx-ofed", Version: "23.10-2.1.3.1.201", Branch: "23.10", Cards: cards, Complete: true, Source: []string{"https://docs.example/23.10"}, Rows: []matrix.Row{documented("rhel", "8.10", "x86_64", "4.18.0-553.el8_10", "primary")}},
+			{Stack: "mlnx-ofed", Version: "23.10-2.1.3.1.201", Branch: "23.10", Cards: cards, Complete: true, Source: []string{"https://docs.example/23.10"}, Rows: []matrix.Row{
+				documented("rhel", "8.10", "x86_64", "4.18.0-553.el8_10", "primary"), documented("debian", "12.1", "x86_64", "", ""), documented("ubuntu", "22.04", "x86_64", "", ""),
+				documented("kylin", "10sp3", "x86_64", "", ""), documented("ol", "7.9", "x86_64", "5.4.17-2011.6.2.el7uek", ""), documented("openeuler", "22.03", "x86_64", "5.10.0-60.18.0.50.oe2203", ""),
+			}},
 			{Stack: "mlnx-ofed", Version: "5.4-3.7.5.0", Branch: "5.4", Cards: cards, Source: []string{"https://docs.example/5.4"}},
 			{Stack: "mlnx-ofed", Version: "5.4-3.1.0.0", Branch: "5.4", Cards: cards, Source: []string{"https://docs.example/5.4"}},
 			{Stack: "mlnx-ofed", Version: "5.0-1.0.0.0", Branch: "5.0", Cards: append([]string{"connectx-3", "connectx-3-pro"}, cards...), Source: []string{"https://docs.example/5.0"}},
@@ -84,11 +89,17 @@ func smallMatrix() *matrix.Matrix {
 			{ID: "rhel", VersionID: "9.3", Kind: "ga", Kernel: "5.14.0-362.8.1.el9_3", Source: "ga list"},
 			{ID: "rhel", VersionID: "8.5", Kind: "ga", Kernel: "4.18.0-348.el8", Source: "ga list"},
 			{ID: "ubuntu", VersionID: "20.04", Kind: "ga", Kernel: "5.4.0-26-generic", Source: "ga list"},
+			{ID: "ubuntu", VersionID: "22.04", Kind: "ga", Kernel: "5.15.0-25-generic", Source: "ga list"},
+			{ID: "ubuntu", VersionID: "22.04", Kind: "hwe", Kernel: "6.8", Source: "hwe list"},
+			{ID: "rhel", VersionID: "9.8", Kind: "ga", Kernel: "5.14.0-687.el9", Source: "ga list"},
+			{ID: "rhel", VersionID: "7.9", Kind: "ga", Kernel: "3.10.0-1160.el7", Source: "ga list"},
 		},
 		KMP: []matrix.KMP{
 			{Label: "rhel9.x", NotChecked: true, Source: []string{"common.pl"}},
+			{Label: "ol7.9", Disabled: true, Source: []string{"common.pl"}},
 			{Label: "rhel8.x", Kernel: `^4\.18\.0-.*el8`, Source: []string{"common.pl"}},
 		},
+		Inbox: []matrix.InboxRelease{{ID: "debian", VersionID: "12", Kernel: "6.1.176-1", Sure: "measured", Source: []string{"https://archive.example"}}},
 		Layouts: []matrix.Layout{
 			{Stack: "mlnx-ofed", Repository: "https://vendor.example/{version}/{label}", Label: "id+minor", Bundle: "MLNX_OFED_LINUX-{version}.tgz", Needs: []string{"gcc", "make", "createrepo"}},
 			{Stack: "doca-ofed", Family: "rhel", Versions: []string{">= 3.2"}, Repository: "https://vendor.example/{version}/{label}", Label: "id+major", Drops: []string{"efa", "mlx4"}},
@@ -178,4 +189,15 @@ func boundCX2() facts.PCIDevice {
 	d := cx2
 	d.Driver = facts.Is("mlx4_core", "sysfs")
 	return d
+}
+
+// builtIn gives the built-in matrix to a host of the rules for inbox.
+func builtIn(_ *facts.Facts, a *Asked) {
+	m, err := matrix.Embedded()
+	if err != nil {
+		panic(err)
+	}
+	if a.Matrix, err = matrix.NewIndex(m); err != nil {
+		panic(err)
+	}
 }

@@ -91,7 +91,7 @@ func systemRow() VendorRule {
 
 // rows finds the best row of the vendor's own tables, the strongest other evidence, and whether there
 // are rows for other architectures only.
-func (h *vendorHost) rows(r *matrix.Release) (best *rowMatch, weak *rowMatch, otherArch bool) {
+func (h *vendorHost) rows(r *matrix.Release) (best, weak *rowMatch, otherArch bool) {
 	h.made = false
 	consider := func(rows []matrix.Row) {
 		for i := range rows {

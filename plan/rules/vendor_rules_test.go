@@ -70,6 +70,26 @@ func vendorHosts() []struct {
 		{"ofed-never-released", "ofed", "4.17-1", with(system("rhel", "7.6", "rhel", "3.10.0-957.el7.x86_64"), versionAsked("4.17-1")), "-ofed-never-released", ""},
 		{"ofed-never-released", "mlnx-ofed", new24, with(versionAsked("24.10")), "-ofed-never-released", ""},
 
+		{"not-yet-released", "mlnx-ofed", new24, with(day("2024-10-31")), "!not-yet-released", "was released 2024-11-05, after 2024-10-31"},
+		{"not-yet-released", "mlnx-ofed", new24, with(day("2024-11-05")), "-not-yet-released", ""},
+		{"not-yet-released", "mlnx-ofed", new24, with(day("")), "-not-yet-released", ""},
+		{"not-yet-released", "doca-ofed", doca210, with(day("2020-01-01")), "-not-yet-released", ""}, // no page tells its date
+
+		{"vendor-path", "mlnx-ofed", new24, with(system("ol", "8.6", "rhel", "5.4.17-2136.307.3.1.el8uek.x86_64")), "~vendor-path-not-known", "--source"},
+		{"vendor-path", "mlnx-ofed", new24, with(system("centos", "9", "rhel", "5.14.0-503.el9.x86_64")), "~vendor-path-not-known", "centos 9"},
+		{"vendor-path", "mlnx-ofed", new24, nil, "-vendor-path-not-known", ""},
+		{"vendor-path", "doca-ofed", doca32, nil, "-vendor-path-not-known", ""}, // at hand
+		{"vendor-path", "mlnx-ofed", new24, with(system("debian", "12", "debian", "6.1.0-50-amd64")), "-vendor-path-not-known", ""},
+
+		{"archive-packages", "doca-ofed", doca32, with(system("ubuntu", "26.04", "debian", "7.0.0-38-generic")), "~archive-has-own", "must not be mixed"},
+		{"archive-packages", "doca-ofed", doca32, with(ubuntu24), "-archive-has-own", ""},
+		{"archive-packages", "rdma-core", "64.0", with(system("ubuntu", "26.04", "debian", "7.0.0-38-generic")), "-archive-has-own", ""},
+
+		{"vendor-modules-below", "rdma-core", "64.0", with(ofedInfo("MLNX_OFED_LINUX-24.10-1.1.4.0")), "~foreign-modules", "mlnx-ofed"},
+		{"vendor-modules-below", "rdma-core", "64.0", with(disk("updates", "24.10-1.1.4")), "~foreign-modules", "mlx5_core 24.10-1.1.4"},
+		{"vendor-modules-below", "rdma-core", "64.0", with(disk("inbox", "")), "-foreign-modules", ""},
+		{"vendor-modules-below", "mlnx-ofed", new24, with(ofedInfo("MLNX_OFED_LINUX-24.10-1.1.4.0")), "-foreign-modules", ""},
+
 		{"architecture", "mlnx-ofed", new24, with(arch("i686")), "!arch-32-bit", "i686"},
 		{"architecture", "mlnx-ofed", new24, with(arch("aarch64")), "-arch-32-bit", ""},
 		{"architecture", "rdma-core", "64.0", with(arch("armv7l")), "-arch-32-bit", ""},
@@ -128,7 +148,7 @@ func vendorHosts() []struct {
 		{"system-row", "mlnx-ofed", new24, with(system("sles", "15.6", "suse", "6.4.0-150600.21-default")), "!not-in-table", "no sles 15.6"},
 		{"system-row", "mlnx-ofed", new24, with(system("sles", "15.5", "suse", "5.14.21-150500.55.7-default"), arch("aarch64")), "!not-in-table", "other architectures"},
 		{"system-row", "mlnx-ofed", new24, with(system("sles", "15.5", "suse", "5.14.21-150500.55.7-default")), "-not-in-table", ""},
-		{"system-row", "mlnx-ofed", "23.10-2.1.3.1.201", nil, "!not-in-table", "no rhel 9.4"},
+		{"system-row", "mlnx-ofed", "23.10-2.1.3.1.201", nil, "!not-in-table", "mlnx-ofed 23.10-2.1.3.1.201 is known whole and has no rhel 9.4"},
 		{"system-row", "mlnx-ofed", "23.10-2.1.3.1.201", with(system("rocky", "8.10", "rhel", "4.18.0-553.el8_10.x86_64")), "-not-in-table", ""},
 		{"system-row", "mlnx-ofed", new24, with(system("ubuntu", "22.04", "debian", "6.8.0-40-generic")), "+kernel-off-table", "5.15.0-25-generic"},
 		{"system-row", "mlnx-ofed", new24, with(system("ubuntu", "22.04", "debian", "5.15.0-1041-azure")), "+kernel-off-table", "flavour azure"},
@@ -183,6 +203,10 @@ func vendorHosts() []struct {
 		{"install-method", "mlnx-ofed", new24, with(method("bundle")), "-method-not-offered", ""},
 		{"install-method", "mlnx-ofed", new24, with(system("rhel", "9.4", "rhel", "5.14.0-503.11.1.el9_5.x86_64")), "~weak-updates-decide", ""},
 		{"install-method", "mlnx-ofed", new24, nil, "-weak-updates-decide", ""},
+		{"install-method", "mlnx-ofed", new24, with(system("rhel", "9.4", "rhel", "5.14.0-427.31.1.el9_4.x86_64")), "~weak-updates-decide", "another build of the same line"},
+		{"install-method", "mlnx-ofed", new24, with(system("almalinux", "9.4", "rhel", "5.14.0-427.13.1.el9_4.x86_64")), "~weak-updates-decide", "RHEL's kernel 5.14.0-427.13.1.el9_4"},
+		{"install-method", "mlnx-ofed", new24, with(system("almalinux", "9.4", "rhel", "5.14.0-427.31.1.el9_4.x86_64")), "-weak-updates-decide", ""}, // built
+		{"install-method", "mlnx-ofed", new24, with(ubuntu22), "-weak-updates-decide", ""},
 		{"install-method", "doca-ofed", doca32, with(ubuntu24, installedPackages(facts.Package{Name: "linux-modules-doca-ofed-3.4-generic", Status: "install ok installed"})), "!mixed-origins", "linux-modules-doca-ofed-3.4-generic"},
 		{"install-method", "doca-ofed", doca32, with(ubuntu24, installedPackages(facts.Package{Name: "linux-modules-6.8.0-90-generic", Status: "install ok installed"})), "-mixed-origins", ""},
 
@@ -190,13 +214,15 @@ func vendorHosts() []struct {
 		{"kernel-headers", "mlnx-ofed", new24, with(ubuntu22, headersAbsent), "~headers-to-install", "linux-headers-5.15.0-101-generic"},
 		{"kernel-headers", "mlnx-ofed", new24, with(ubuntu22, headersUntold), "~headers-not-told", "linux-headers-5.15.0-101-generic"},
 		{"kernel-headers", "mlnx-ofed", new24, with(ubuntu22, headersUntold, installedPackages(facts.Package{Name: "linux-headers-5.15.0-101-generic", Status: "install ok installed"})), "-headers-not-told", ""},
-		{"kernel-headers", "mlnx-ofed", new24, with(system("rocky", "9.4", "rhel", "5.14.0-427.13.1.el9_4.x86_64"), headersUntold, installedPackages(facts.Package{Name: "kernel-devel", Version: "5.14.0-427.13.1.el9_4"})), "-headers-not-told", ""},
+		{"kernel-headers", "mlnx-ofed", new24, with(system("rocky", "9.4", "rhel", "5.14.0-427.31.1.el9_4.x86_64"), headersUntold, installedPackages(facts.Package{Name: "kernel-devel", Version: "5.14.0-427.31.1.el9_4"})), "-headers-not-told", ""},
 		{"kernel-headers", "mlnx-ofed", new24, with(headersAbsent), "-headers-missing", ""}, // prebuilt
 		{"kernel-headers", "rdma-core", "64.0", with(system("ubuntu", "20.04", "debian", "5.10.35"), headersAbsent), "-headers-missing", ""},
 
 		{"build-tools", "mlnx-ofed", new24, with(ubuntu22), "~build-needs", "by DKMS"},
-		{"build-tools", "mlnx-ofed", new24, with(system("rocky", "9.4", "rhel", "5.14.0-427.13.1.el9_4.x86_64")), "~build-needs", "--add-kernel-support --distro RHEL9.4"},
+		{"build-tools", "mlnx-ofed", new24, with(system("rocky", "9.4", "rhel", "5.14.0-427.31.1.el9_4.x86_64")), "~build-needs", "--add-kernel-support --distro RHEL9.4"},
 		{"build-tools", "doca-ofed", doca32, nil, "~build-needs", "EPEL"},
+		{"build-tools", "doca-ofed", doca32, with(system("rocky", "9.4", "rhel", "5.14.0-427.13.1.el9_4.x86_64")), "~build-needs", "EPEL"},
+		{"build-tools", "doca-ofed", doca32, with(system("fedora", "43", "rhel", "6.17.1-300.fc43.x86_64")), "~build-needs", "and the kernel's headers$"},
 		{"build-tools", "mlnx-ofed", new24, with(ubuntu22, on(func(f *facts.Facts) { f.Tools = []facts.Tool{{Name: "gcc", Path: facts.None[string]("which")}} })), "~build-needs", "not on this host: gcc"},
 		{"build-tools", "mlnx-ofed", new24, nil, "-build-needs", ""}, // prebuilt
 
@@ -210,7 +236,10 @@ func vendorHosts() []struct {
 		{"secure-boot", "mlnx-ofed", new24, with(ubuntu22, option3("MODULE_SIG_FORCE", "y")), "~mok-enrolment", "CONFIG_MODULE_SIG_FORCE"},
 		{"secure-boot", "mlnx-ofed", new24, with(ubuntu22, on(func(f *facts.Facts) { f.Kernel.Lockdown = facts.Is("integrity", "lockdown") })), "~mok-enrolment", "locked down"},
 		{"secure-boot", "mlnx-ofed", new24, with(ubuntu22, on(func(f *facts.Facts) { f.Kernel.Lockdown = facts.Is("none", "lockdown") })), "-mok-enrolment", ""},
-		{"secure-boot", "mlnx-ofed", new24, with(secureBootOn, system("rocky", "9.4", "rhel", "5.14.0-427.13.1.el9_4.x86_64")), "~unsigned-modules", ""},
+		{"secure-boot", "mlnx-ofed", new24, with(secureBootOn, system("rocky", "9.4", "rhel", "5.14.0-427.31.1.el9_4.x86_64")), "~unsigned-modules", "built on this host"},
+		{"secure-boot", "mlnx-ofed", "23.10-2.1.3.1.201", with(secureBootOn, system("openEuler", "22.03", "rhel", "5.10.0-60.18.0.50.oe2203.x86_64")), "~unsigned-modules", "no source says that the prebuilt modules for openeuler 22.03 are signed"},
+		{"secure-boot", "mlnx-ofed", "23.10-2.1.3.1.201", with(secureBootOn, system("openEuler", "22.03", "rhel", "5.10.0-60.18.0.50.oe2203.x86_64")), "-vendor-key-enrolment", ""},
+		{"secure-boot", "mlnx-ofed", new24, with(secureBootOn, system("sles", "15.5", "suse", "5.14.21-150500.53-default")), "~vendor-key-enrolment", ""},
 		{"secure-boot", "rdma-core", "64.0", with(secureBootOn), "-mok-enrolment", ""},
 
 		{"other-cards", "doca-ofed", doca32, with(pci(cx6, efa)), "~other-card-broken", "whose provider efa"},
@@ -230,6 +259,10 @@ func vendorHosts() []struct {
 		{"upgrade-path", "doca-ofed", doca32, with(ofedInfo("OFED-internal-24.01-0.3.3")), "-upgrade-not-in-place", ""},
 		{"upgrade-path", "doca-ofed", doca32, with(vendorStack("doca-ofed", "2.5.2")), "~upgrade-not-in-place", ""},
 		{"upgrade-path", "doca-ofed", doca32, with(vendorStack("doca-ofed", "2.6.0")), "-upgrade-not-in-place", ""},
+		{"upgrade-path", "doca-ofed", doca32, with(ofedInfo("MLNX_OFED_LINUX-24.10-1.1.4.0")), "~upgrade-not-in-place", "ofed_uninstall.sh"},
+		{"upgrade-path", "doca-ofed", doca210, with(ofedInfo("MLNX_OFED_LINUX-4.9-7.1.0.0")), "~upgrade-not-in-place", "mlnx-ofed 4.9"},
+		{"upgrade-path", "doca-ofed", doca210, with(ofedInfo("MLNX_OFED_LINUX-4.9-7.1.0.0")), "~verbs-api-changed", ""},
+		{"upgrade-path", "mlnx-ofed", new24, with(ofedInfo("MLNX_OFED_LINUX-23.10-1.1.9.0")), "-upgrade-not-in-place", ""},
 		{"upgrade-path", "mlnx-ofed", new24, with(ofedInfo("MLNX_OFED_LINUX-4.9-7.1.0.0")), "~verbs-api-changed", "built anew"},
 		{"upgrade-path", "mlnx-ofed", old49, with(ubuntu18, ofedInfo("MLNX_OFED_LINUX-4.9-4.1.7.0")), "-verbs-api-changed", ""},
 		{"upgrade-path", "mlnx-ofed", new24, with(ofedInfo("MLNX_OFED_LINUX-5.4-3.1.0.0")), "~interface-names-change", ""},
@@ -287,7 +320,8 @@ func TestVendorRules(t *testing.T) {
 			continue
 		}
 		f := in[mark][i]
-		if !strings.Contains(f.Text, h.says) {
+		// A "$" at the end: nothing follows.
+		if says, whole := strings.CutSuffix(h.says, "$"); !strings.Contains(f.Text, says) || whole && !strings.HasSuffix(f.Text, says) {
 			t.Errorf("%s: no %q in %q", h.rule, h.says, f.Text)
 		}
 		if f.Source == "" {

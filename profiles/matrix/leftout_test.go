@@ -177,11 +177,11 @@ func counters() map[string]func(*Matrix) int {
 			return len(layouts(m, "mlnx-ofed", "rhel", ">= 5.1").Keeps)
 		},
 		"mlnx-layout.yaml kernel_modules_replaced (core, added, mlx4 and the modules of the ULP packages)": func(m *Matrix) int {
-			l := layouts(m, "mlnx-ofed", "rhel", "< 5.1")
+			l := layouts(m, "mlnx-ofed", "rhel", "< 5.0")
 			return len(l.Modules) + len(l.Adds)
 		},
 		"mlnx-layout.yaml repo_install.meta_packages.deb_49": func(m *Matrix) int {
-			l := layouts(m, "mlnx-ofed", "debian", "< 5.1")
+			l := layouts(m, "mlnx-ofed", "debian", "< 5.0")
 			return len(l.Meta) + len(l.UserOnly)
 		},
 		"mlnx-layout.yaml kernel_modules_replaced.breaks": func(m *Matrix) int {
