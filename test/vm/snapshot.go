@@ -15,7 +15,7 @@ import (
 const booted = "booted"
 
 // bootLimit is generous: two emulated processors on a loaded machine are slow.
-const bootLimit = 240 * time.Second
+const bootLimit = 420 * time.Second
 
 // snapshot returns a qcow2 file over the suite's disk that holds the booted, idle machine.
 func (c *cache) snapshot(s Suite, img image, imageName string, retried func()) (string, error) {
