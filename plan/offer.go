@@ -92,7 +92,7 @@ func notLongTerm(in rules.Input, c *rules.Candidate) []Reason {
 	}
 	return []Reason{{
 		Code: string(NotLongTerm), Source: sourceOf(c),
-		Text: c.Release.Stack + " " + c.Release.Version + " is of no long-term branch, which profile " + in.Profile.Name + " is for; no long-term release fits as well",
+		Text: c.Release.Stack + " " + c.Release.Version + " is of no long-term branch, which profile " + in.Profile.Name + " is for",
 	}}
 }
 
