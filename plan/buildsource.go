@@ -15,7 +15,7 @@ func buildNeeds(in rules.Input, c *rules.Candidate) []PackageChange {
 		return told && slices.ContainsFunc(installed, func(p facts.Package) bool { return p.Name == name })
 	}
 	var out []PackageChange
-	if b := buildOf(in); b != nil && c.Release.Stack == "rdma-core" {
+	if b := in.Profile.Build; b != nil && c.Release.Stack == "rdma-core" {
 		for _, p := range b.PackagesFor(in.Facts.Distro.Family.Or(""), rules.PackageRelease(in)) {
 			if !have(p.Name) {
 				out = append(out, PackageChange{Name: p.Name, Action: "install", Why: p.Why, Optional: p.Optional})
@@ -35,23 +35,20 @@ func buildNeeds(in rules.Input, c *rules.Candidate) []PackageChange {
 
 // buildOptions are the CMake options of the profile for a version.
 func buildOptions(in rules.Input, version string) []string {
-	b := buildOf(in)
-	if b == nil {
+	if in.Profile.Build == nil {
 		return nil
 	}
-	return b.Options(version)
+	return in.Profile.Build.Options(version)
 }
 
-// buildOf says how rdma-core is built: as the profile has it, else as profile edge does.
-func buildOf(in rules.Input) *profiles.Build {
-	if in.Profile.Build != nil {
-		return in.Profile.Build
+// withBuild is a profile that says how rdma-core is built: as it has it, else as profile edge does.
+func withBuild(p profiles.Profile) (profiles.Profile, error) {
+	if p.Build != nil {
+		return p, nil
 	}
 	edge, err := profiles.Load("edge")
-	if err != nil {
-		return nil // the embedded profiles are sound, which a test shows
-	}
-	return edge.Build
+	p.Build = edge.Build
+	return p, err
 }
 
 // vendorSet is the package set that the profile wants of a vendor stack and this release has.

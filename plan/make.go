@@ -67,6 +67,12 @@ func Make(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request) (Plan
 
 	stack, best := &out.Stacks[chosen], offers[chosen].best
 	stack.Verdict = StackChosen
+	if stack.Stack == "rdma-core" {
+		var err error
+		if in.Profile, err = withBuild(p); err != nil {
+			return Plan{}, err
+		}
+	}
 	out.Chosen = &Choice{Stack: stack.Stack, Version: stack.Version, Method: stack.Method, Modules: stack.Modules, Status: stack.Status}
 	out.Reasons = append(out.Reasons, why(in, offers, chosen, passed)...)
 	found := rules.Warnings(request)

@@ -72,9 +72,10 @@ func SideBySide(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request)
 		}
 		planned := whole // of the stack that is chosen, exactly the plan that chooses it
 		if name != out.Chosen {
-			if one.quiet = true; p.SoftRoCE != nil && name != "inbox" {
+			if p.SoftRoCE != nil && name != "inbox" {
 				one = req // Soft-RoCE is for inbox only: the others are judged and not planned
 			}
+			one.quiet = true
 			if planned, err = Make(f, p, m, one); err != nil {
 				return Comparison{}, err
 			}

@@ -345,7 +345,7 @@ func sourceSteps(in rules.Input, c *rules.Candidate) []Step {
 
 // buildPrefix is the profile's directory, else one for each version, so that several stand side by side.
 func buildPrefix(in rules.Input, c *rules.Candidate) string {
-	if b := buildOf(in); b != nil && b.Prefix != "" && c.Method == rules.BySource {
+	if b := in.Profile.Build; b != nil && b.Prefix != "" && c.Method == rules.BySource {
 		return b.PrefixFor(c.Release.Version)
 	}
 	return "/opt/rdmactl/" + c.Release.Stack + "/" + c.Release.Version

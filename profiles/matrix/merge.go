@@ -74,6 +74,15 @@ func (m *merger) add(one *Matrix) {
 // whole adds entries that are of one piece: the same entry again is no news, another one under the same
 // key is a contradiction.
 func whole[T any](m *merger, have, more []T, key func(T) string) []T {
+	return merge(have, more, key, func(old *T, one T) {
+		if !reflect.DeepEqual(unplaced(*old), unplaced(one)) {
+			m.say(place(one), "%s contradicts the one of %s", key(one), placeName(place(*old)))
+		}
+	})
+}
+
+// merge adds the entries of more to a copy of have, and calls both with those that have a key already.
+func merge[T any](have, more []T, key func(T) string, both func(old *T, one T)) []T {
 	if len(more) == 0 {
 		return have
 	}
@@ -83,15 +92,12 @@ func whole[T any](m *merger, have, more []T, key func(T) string) []T {
 	}
 	out := slices.Clone(have)
 	for _, one := range more {
-		i, there := at[key(one)]
-		if !there {
-			at[key(one)] = len(out)
-			out = append(out, one)
+		if i, there := at[key(one)]; there {
+			both(&out[i], one)
 			continue
 		}
-		if !reflect.DeepEqual(unplaced(out[i]), unplaced(one)) {
-			m.say(place(one), "%s contradicts the one of %s", key(one), placeName(place(out[i])))
-		}
+		at[key(one)] = len(out)
+		out = append(out, one)
 	}
 	return out
 }
@@ -99,22 +105,8 @@ func whole[T any](m *merger, have, more []T, key func(T) string) []T {
 // combine adds to entries field by field: what one of the two leaves empty comes from the other, lists
 // are joined, and what both say must be the same.
 func combine[T any](m *merger, have, more []T, key func(T) string) []T {
-	if len(more) == 0 {
-		return have
-	}
-	at := map[string]int{}
-	for i, one := range have {
-		at[key(one)] = i
-	}
-	out := slices.Clone(have)
-	for _, one := range more {
-		i, there := at[key(one)]
-		if !there {
-			at[key(one)] = len(out)
-			out = append(out, one)
-			continue
-		}
-		into, from := reflect.ValueOf(&out[i]).Elem(), reflect.ValueOf(one)
+	return merge(have, more, key, func(old *T, one T) {
+		into, from := reflect.ValueOf(old).Elem(), reflect.ValueOf(one)
 		for f := range from.NumField() {
 			field := from.Type().Field(f)
 			if field.Type == reflect.TypeFor[strictyaml.Pos]() {
@@ -123,13 +115,12 @@ func combine[T any](m *merger, have, more []T, key func(T) string) []T {
 			name, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
 			value, ok := join(name, into.Field(f), from.Field(f))
 			if !ok {
-				m.say(place(one), "%s: %s %v contradicts %v of %s", title(one, key(one)), name, from.Field(f), into.Field(f), placeName(place(out[i])))
+				m.say(place(one), "%s: %s %v contradicts %v of %s", title(one, key(one)), name, from.Field(f), into.Field(f), placeName(place(*old)))
 				continue
 			}
 			into.Field(f).Set(value)
 		}
-	}
-	return out
+	})
 }
 
 // join is false when the two contradict each other.
