@@ -32,6 +32,8 @@ type Env struct {
 	// Tool is the version of rdmactl, for the journal.
 	Tool string
 
+	// settle is how long a verification after a boot is tried again; 0 is settleLimit. Tests shorten it.
+	settle time.Duration
 	// hook is called before and after each journal entry; tests end the process there.
 	hook func(when string, e journal.Entry)
 }

@@ -79,6 +79,8 @@ func (r *run) executorOf(s plan.Step) (executor, error) {
 		return &udevStep{run: r}, nil
 	case plan.KindServices:
 		return &servicesStep{run: r}, nil
+	case plan.KindActivate:
+		return &activateStep{run: r}, nil
 	case plan.KindVerify:
 		return &verifyStep{run: r}, nil
 	}

@@ -55,7 +55,7 @@ func (r *run) takeBaseline(ctx context.Context) error {
 		}
 	}
 	if r.env.Verify == nil || r.order.OnVerifyFailure != VerifyAuto ||
-		!slices.ContainsFunc(r.plan.Steps, func(s plan.Step) bool { return s.Kind == plan.KindVerify }) {
+		!slices.ContainsFunc(r.plan.Steps, func(s plan.Step) bool { return s.Kind == plan.KindVerify || s.Kind == plan.KindActivate }) {
 		return nil
 	}
 	devices, err := r.host.ReadDir("/sys/class/infiniband")

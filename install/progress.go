@@ -74,6 +74,8 @@ func lineOf(e journal.Entry) string {
 		return "run started: " + e.Text
 	case journal.RunResumed:
 		return "run resumed: " + e.Text
+	case journal.FinishStarted:
+		return "verifying after the reboot"
 	case journal.RollbackStarted:
 		return "rollback started"
 	case journal.PreflightDone:

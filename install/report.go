@@ -100,11 +100,11 @@ func reportOf(id, log string, p plan.Plan, entries []journal.Entry) RunReport {
 }
 
 func verdictOf(e journal.Entry) string {
-	if e.State == journal.Done && e.Exit == int(fault.Stopped) {
-		return VerdictStopped // a rollback that was not begun
+	if (e.State == journal.Done || e.State == journal.AwaitingReboot) && e.Exit == int(fault.Stopped) {
+		return VerdictStopped // a rollback that was not begun, or a run finished before its reboot
 	}
 	switch e.State {
-	case journal.Done:
+	case journal.Done, journal.AwaitingReboot:
 		if !e.Changed {
 			return VerdictNothingToDo
 		}

@@ -154,11 +154,7 @@ func (r *run) note(format string, args ...any) error {
 
 // begin writes the entry that opens an attempt.
 func (r *run) begin(event journal.Event) error {
-	boot := ""
-	if data, err := r.host.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil {
-		boot = strings.TrimSpace(string(data))
-	}
-	return r.emit(journal.Entry{Event: event, PID: os.Getpid(), Boot: boot, Tool: r.env.Tool, Of: len(r.plan.Steps), Text: r.plan.Summary})
+	return r.emit(journal.Entry{Event: event, PID: os.Getpid(), Boot: r.bootID(), Tool: r.env.Tool, Of: len(r.plan.Steps), Text: r.plan.Summary})
 }
 
 // records collects what the journal has of each step that started and is not undone.
@@ -193,8 +189,8 @@ func recordsOf(entries []journal.Entry) map[string]record {
 // end closes the attempt. problem may be nil.
 func (r *run) end(state journal.State, exit fault.Kind, problem error) error {
 	e := journal.Entry{Event: journal.RunEnded, State: state, Exit: int(exit), Changed: r.changed, Verify: r.verify}
-	if state == journal.Done {
-		e.Reboot = r.plan.Reboot && r.changed
+	if state == journal.AwaitingReboot {
+		e.Reboot = r.changed
 	}
 	if problem != nil {
 		e.Problem = problemOf(problem)
@@ -234,8 +230,10 @@ func (r *run) apply(ctx context.Context, resume bool) error {
 	exit := fault.Kind(0)
 	var problem error
 	if r.verify == verifyFail {
-		exit = fault.Unhealthy
-		problem = fault.New(exit, "verify-failed", "`rdmactl verify` shows each check", "the new stack is installed and kept, and the verification fails")
+		exit, problem = fault.Unhealthy, keptFailing()
+	}
+	if r.plan.Reboot && r.changed {
+		return r.end(journal.AwaitingReboot, exit, problem)
 	}
 	return r.end(journal.Done, exit, problem)
 }
@@ -393,11 +391,16 @@ func (r *run) failed(s plan.Step, cause error) error {
 		if errors.As(err, &broken) {
 			return broken.err
 		}
-		return r.end(journal.Failed, fault.Failed, fault.New(fault.Failed, "rollback-failed", "put right what it says, then `rdmactl rollback`; log: "+log,
-			"%s; and the run could not be undone whole: %v", p.Message, err))
+		return r.end(journal.Failed, fault.Failed, rollbackFailed(r, p.Message+"; and the run", err))
 	}
 	return r.end(journal.RolledBack, fault.RolledBack, fault.New(fault.RolledBack, p.Code, strings.TrimPrefix(p.Hint+"; log: "+log, "; "),
 		"%s (step %s); the host was rolled back", p.Message, s.ID))
+}
+
+// rollbackFailed is the fault of a run that stays half-way; what ends with its subject.
+func rollbackFailed(r *run, what string, cause error) error {
+	return fault.New(fault.Failed, "rollback-failed", "put right what it says, then `rdmactl rollback`; log: "+r.paths.logFile(r.journal.ID),
+		"%s could not be undone whole: %v", what, cause)
 }
 
 // interrupted undoes the whole run after a signal.
@@ -410,8 +413,7 @@ func (r *run) interrupted() error {
 		if errors.As(err, &broken) {
 			return broken.err
 		}
-		return r.end(journal.Failed, fault.Failed, fault.New(fault.Failed, "rollback-failed", "put right what it says, then `rdmactl rollback`; log: "+r.paths.logFile(r.journal.ID),
-			"interrupted, and the run could not be undone whole: %v", err))
+		return r.end(journal.Failed, fault.Failed, rollbackFailed(r, "interrupted, and the run", err))
 	}
 	return r.end(journal.Interrupted, fault.Interrupted, fault.New(fault.Interrupted, "interrupted", "", "interrupted; what was done is undone"))
 }

@@ -29,6 +29,9 @@ func Start(ctx context.Context, env Env, p plan.Plan, opts Options) (RunReport, 
 			}
 		}
 		rep.Verdict = VerdictNothingToDo
+		if env.isRoot() {
+			return awaited(env, rep)
+		}
 		return rep, nil
 	case plan.Install:
 	default:
@@ -61,7 +64,22 @@ func Start(ctx context.Context, env Env, p plan.Plan, opts Options) (RunReport, 
 	return drive(ctx, env, j, doApply, opts.Foreground, opts.Progress)
 }
 
-// Resume continues the run that did not end.
+// awaited adds to a report of nothing to do what a run that awaits a reboot still needs.
+func awaited(env Env, rep RunReport) (RunReport, error) {
+	id, rebooted, err := awaiting(env)
+	switch {
+	case err != nil:
+		return rep, err
+	case id != "" && rebooted:
+		rep.Notes = append(rep.Notes, "run "+id+" has not been verified since the reboot: `rdmactl install --resume` does it")
+	case id != "":
+		rep.RebootRequired = true
+		rep.Notes = append(rep.Notes, "what run "+id+" installed comes into use at the next boot")
+	}
+	return rep, nil
+}
+
+// Resume continues the run that did not end, or verifies and closes one that awaited a reboot.
 func Resume(ctx context.Context, env Env, opts Options) (RunReport, error) {
 	rep := NewReport(VerdictStopped)
 	paths := env.Paths.orDefault()
@@ -77,7 +95,10 @@ func Resume(ctx context.Context, env Env, opts Options) (RunReport, error) {
 		return rep, journalFault(err)
 	}
 	do := doResume
-	if undoing(j.Entries) {
+	switch {
+	case stateToFinish(j.Entries) == journal.AwaitingReboot:
+		do = doFinish
+	case undoing(j.Entries):
 		do = doRollback // it was on its way back
 	}
 	return drive(ctx, env, j, do, opts.Foreground, opts.Progress)
@@ -91,7 +112,15 @@ func Resumable(env Env) (id string, err error) {
 	if err := mayStart(env, paths); err != nil {
 		return "", err
 	}
-	return pending(paths)
+	id, err = pending(paths)
+	if err != nil || id != "" {
+		return id, err
+	}
+	id, rebooted, err := awaiting(env)
+	if err == nil && id != "" && !rebooted {
+		return "", notRebooted(id)
+	}
+	return id, err
 }
 
 // pending returns the run that died, empty if there is none. One that died before it changed anything

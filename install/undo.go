@@ -131,7 +131,7 @@ func (r *run) reload(ctx context.Context) error {
 					return err
 				}
 			}
-		case plan.KindServices:
+		case plan.KindServices, plan.KindActivate:
 			up, err := r.systemd()
 			if err == nil && up {
 				err = (&servicesStep{run: r}).systemctl(ctx, "daemon-reload")
@@ -155,7 +155,7 @@ func (r *run) rollback(ctx context.Context) error {
 	if err := r.begin(journal.RollbackStarted); err != nil {
 		return err
 	}
-	if before == journal.Done {
+	if before == journal.Done || before == journal.AwaitingReboot {
 		// Of a run that is whole, nothing is touched unless all of it can be taken back.
 		if err := r.stoppers(ctx); err != nil {
 			return r.end(before, stoppedKind(err), err)

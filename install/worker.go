@@ -17,6 +17,7 @@ const (
 	doApply    = "apply"
 	doResume   = "resume"
 	doRollback = "rollback"
+	doFinish   = "finish"
 )
 
 // Worker works on a run in this process and returns its exit code. It prints nothing: what it has to
@@ -50,6 +51,8 @@ func (r *run) work(ctx context.Context, do string) int {
 		err = r.apply(ctx, do == doResume)
 	case doRollback:
 		err = r.rollback(ctx)
+	case doFinish:
+		err = r.finish(ctx)
 	default:
 		return r.refuse(fault.New(fault.Usage, "usage", "", "cannot work on run %s: unknown work %q", r.journal.ID, do))
 	}
@@ -58,12 +61,17 @@ func (r *run) work(ctx context.Context, do string) int {
 		fmt.Fprintf(r.log, "%s the run cannot go on: %v\n", stamp(), err)
 		return int(fault.Failed)
 	}
-	for _, name := range []string{exeName, envName} {
+	last := r.journal.Entries[len(r.journal.Entries)-1]
+	ours := []string{exeName, envName}
+	if last.State == journal.AwaitingReboot {
+		ours = []string{envName} // the program is run once more, after the boot
+	}
+	for _, name := range ours {
 		if err := os.Remove(filepath.Join(r.journal.Dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			fmt.Fprintf(r.log, "%s cannot remove %s: %v\n", stamp(), name, err)
 		}
 	}
-	return r.journal.Entries[len(r.journal.Entries)-1].Exit
+	return last.Exit
 }
 
 // refuse ends a run that was never begun.

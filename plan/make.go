@@ -19,6 +19,7 @@ func Make(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request) (Plan
 	if err := check(p, req); err != nil {
 		return Plan{}, err
 	}
+	mode := activationMode(req)
 	in := rules.NewInput(f, p, rules.Asked{
 		Named:  req.Stack != "" || len(p.Prefer) == 1,
 		Cards:  stated(req),
@@ -57,6 +58,12 @@ func Make(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request) (Plan
 	})
 	if len(refusals) > 0 || chosen < 0 {
 		out = refused(out, refusals, wanted)
+		// What is wrong with the host itself is said whatever the answer is.
+		for _, w := range rules.Warnings(request) {
+			if w.Code == rules.UserSpaceMixed {
+				out.Warnings = append(out.Warnings, reason(w))
+			}
+		}
 		if req.quiet {
 			return out, nil
 		}
@@ -77,12 +84,15 @@ func Make(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request) (Plan
 	out.Reasons = append(out.Reasons, why(in, offers, chosen, passed)...)
 	found := rules.Warnings(request)
 	if best == nil {
-		out.Steps = steps(in)
-		out.Reboot = len(out.Steps) > 0 && !in.Running() && in.Facts.Origin != "root"
+		out.Steps = steps(in, mode)
+		out.Reboot = needsReboot(out.Steps) || len(out.Steps) > 0 && !in.Running() && in.Facts.Origin != "root" && mode != ActivateNone
 		found = append(found, rules.Warnings(inbox)...)
 	} else {
-		act := activate(in)
-		out.Steps = vendorSteps(in, best, act)
+		act := activate(in).asAsked(mode)
+		if err := liveRefused(mode, act); err != nil {
+			return Plan{}, err
+		}
+		out.Steps = vendorSteps(in, best, act, mode)
 		out.Reboot = needsReboot(out.Steps)
 		found = append(found, best.Warnings...)
 		if out.Reboot {
@@ -138,6 +148,9 @@ func check(p profiles.Profile, req Request) error {
 	}
 	if req.Kernel != "" && !facts.IsKernelRelease(req.Kernel) {
 		return fault.New(fault.Usage, "bad-kernel", "name a kernel as `uname -r` or /lib/modules does", "cannot plan for kernel %q: it is not the release of a kernel", req.Kernel)
+	}
+	if err := checkActivation(req); err != nil {
+		return err
 	}
 	if req.Date != "" {
 		if _, err := time.Parse(time.DateOnly, req.Date); err != nil {

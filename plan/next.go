@@ -33,6 +33,7 @@ func afterPlan(in rules.Input, p Plan, req Request) []Hint {
 	if req.Upgrade {
 		words = append(words, "--upgrade")
 	}
+	add("--activate", req.Activate)
 	for _, file := range req.Matrix {
 		add("--matrix", file)
 	}

@@ -218,7 +218,9 @@ type Request struct {
 	Date    string   // RFC 3339 day; empty for the facts' own
 	quiet   bool     // planned for the hint of another plan, and needs none itself
 	Matrix  []string // --matrix, as it was given: for what to type next
-	Upgrade bool     // move to the newest release of the branch although an older one serves
+	// Activate is how what is installed comes into use, one of ActivationModes; empty is ActivateAuto.
+	Activate string
+	Upgrade  bool // move to the newest release of the branch although an older one serves
 }
 
 // StackNames are the five stacks in the order in which they are shown.

@@ -11,17 +11,21 @@ import (
 
 // steps are the changes that this host still needs, in the order of execution. None means that the
 // profile is in place.
-func steps(in rules.Input) []Step {
+func steps(in rules.Input, mode string) []Step {
 	out := []Step{}
 	out = append(out, packagesStep(in)...)
 	out = append(out, fileSteps(in)...)
-	if in.Running() {
+	out = append(out, atBootStep(in, mode, out)...)
+	if now(in, mode) {
 		out = append(out, udevStep(in, out)...)
 		out = append(out, loadStep(in)...)
+		out = append(out, bootServiceStep(in, true)...)
 		out = append(out, servicesStep(in, out)...)
 		if len(out) > 0 {
 			out = append(out, verifyStep(in))
 		}
+	} else {
+		out = append(out, bootServiceStep(in, false)...)
 	}
 	return out
 }
@@ -90,6 +94,34 @@ func udevStep(in rules.Input, before []Step) []Step {
 		Why:     "udev reads rules once; interfaces and devices that appear from now on follow the new ones",
 		Changes: Changes{Subsystems: subsystems},
 		Undo:    "make udev read its rules again after they are put back",
+		Root:    true,
+	}}
+}
+
+// bootServiceStep enables the distribution's own service that loads the RDMA modules, where it has one that is
+// off after the installation, and starts it where modules are loaded now. A root directory has no systemd to ask.
+func bootServiceStep(in rules.Input, start bool) []Step {
+	service := rules.BootService(in)
+	if service.Unit == "" || in.Facts.Origin == "root" {
+		return nil
+	}
+	var changes []ServiceChange
+	var verbs, undo []string
+	if !service.Enabled {
+		changes = append(changes, ServiceChange{Name: service.Unit, Action: "enable"})
+		verbs, undo = append(verbs, "enable"), append(undo, "disable")
+	}
+	if !service.Active && start {
+		changes = append(changes, ServiceChange{Name: service.Unit, Action: "start"})
+		verbs, undo = append(verbs, "start"), append([]string{"stop"}, undo...)
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	return []Step{{
+		ID: "boot-service", Kind: KindServices, Summary: strings.Join(verbs, " and ") + " " + service.Unit, Why: service.Why,
+		Changes: Changes{Services: changes},
+		Undo:    strings.Join(undo, " and ") + " " + service.Unit + ", where this step changed it; modules that it loaded stay",
 		Root:    true,
 	}}
 }

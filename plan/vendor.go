@@ -17,7 +17,7 @@ const PackagesReplaced rules.Code = "packages-replaced"
 // vendorSteps take this host to a release of a stack that is not the distribution's own. The packages of
 // the old stack go in the same transaction of the package manager that brings the new ones, after
 // everything was downloaded, verified and built.
-func vendorSteps(in rules.Input, c *rules.Candidate, act activation) []Step {
+func vendorSteps(in rules.Input, c *rules.Candidate, act activation, mode string) []Step {
 	out := []Step{}
 	if !inPlace(in, c) {
 		switch c.Method {
@@ -30,11 +30,17 @@ func vendorSteps(in rules.Input, c *rules.Candidate, act activation) []Step {
 			out = append(out, vendorPackages(in, c))
 		}
 		if c.Modules != rules.ModulesInbox {
-			out = append(out, initramfsStep(in), activationStep(c, act))
+			out = append(out, initramfsStep(in))
+			if mode != ActivateNone {
+				out = append(out, activationStep(c, act))
+			}
 		}
 	}
 	out = append(out, fileSteps(in)...)
-	if in.Running() {
+	if !needsReboot(out) {
+		out = append(out, atBootStep(in, mode, out)...)
+	}
+	if now(in, mode) {
 		out = append(out, udevStep(in, out)...)
 		out = append(out, servicesStep(in, out)...)
 		if len(out) > 0 && !needsReboot(out) {

@@ -29,6 +29,7 @@ type installOptions struct {
 	allowRemove     []string
 	allowUnknown    bool
 	onVerifyFailure string
+	rebootExitCode  bool
 }
 
 func (o *installOptions) addFlags(f *pflag.FlagSet) {
@@ -39,6 +40,7 @@ func (o *installOptions) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.resume, "resume", false, "continue a run that was cut off")
 	f.BoolVar(&o.allowUnknown, "allow-unknown", false, "take a stack that nothing documents for this host (see the plan's warning)")
 	f.StringSliceVar(&o.allowRemove, "allow-remove", nil, "`PACKAGE` that may be removed (may be repeated)")
+	f.BoolVar(&o.rebootExitCode, "reboot-exit-code", false, "exit 8 instead of 0 when a reboot is needed")
 	f.StringVar(&o.onVerifyFailure, "on-verify-failure", "auto", "when the verification fails: rollback, keep, or auto (rollback if the host passed before)")
 }
 
@@ -54,7 +56,7 @@ traffic. The run goes on when the terminal or the ssh session is lost; "rdmactl 
 it. A run that was cut off is continued with --resume or undone with "rdmactl rollback".
 
 A second install of the same plan finds nothing to do and exits 0.` +
-			exitStatus(0, fault.Failed, fault.Usage, fault.Refused, fault.Stopped, fault.Unhealthy, fault.RolledBack, fault.Locked, fault.Interrupted),
+			exitStatus(0, fault.Failed, fault.Usage, fault.Refused, fault.Stopped, fault.Unhealthy, fault.RolledBack, fault.Locked, fault.Reboot, fault.Interrupted),
 		Example: "  sudo rdmactl install --profile inbox\n  sudo rdmactl install --profile soft --yes   # Soft-RoCE, no card needed\n  rdmactl install --profile soft --dry-run",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -87,7 +89,7 @@ func runInstall(ctx context.Context, opts installOptions, g *globalOptions) erro
 			}
 		}
 		report, err := install.Resume(ctx, env, iopts)
-		return g.finish(report, err)
+		return opts.finish(g, report, err)
 	}
 
 	var then *plan.Plan
@@ -163,7 +165,18 @@ func runInstall(ctx context.Context, opts installOptions, g *globalOptions) erro
 		return fmt.Errorf("cannot keep the request: %w", err)
 	}
 	report, err := install.Start(ctx, env, p, iopts)
-	return g.finish(report, err)
+	return opts.finish(g, report, err)
+}
+
+// finish shows the report and, where that was asked for, says by the exit code that a reboot is needed.
+func (o installOptions) finish(g *globalOptions, report install.RunReport, err error) error {
+	if err := g.finish(report, err); err != nil {
+		return err
+	}
+	if o.rebootExitCode && report.RebootRequired {
+		return exitError{fault.Reboot}
+	}
+	return nil
 }
 
 // readPlan reads the plan that the user has seen. It is compared, never executed.
@@ -270,12 +283,15 @@ func renderRun(w io.Writer, r install.RunReport) {
 		fmt.Fprintf(w, "kept: %s was edited since; it stays as it is\n", path)
 	}
 	if r.RebootRequired {
-		fmt.Fprintln(w, "a reboot is required")
+		fmt.Fprintln(w, "a reboot is required before it serves; rdmactl never starts one")
 	}
 	if r.Log != "" {
 		fmt.Fprintf(w, "log: %s\n", r.Log)
 	}
-	if r.Verdict == "done" && r.Changed {
+	switch {
+	case r.Verdict == "done" && r.Changed && r.RebootRequired:
+		fmt.Fprintln(w, "next: reboot when it suits; `rdmactl history` then shows the verification, `rdmactl rollback` undoes the run")
+	case r.Verdict == "done" && r.Changed:
 		fmt.Fprintln(w, "next: `rdmactl verify` measures it, `rdmactl rollback` undoes it")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/rdmactl/rdmactl/detect"
 	"github.com/rdmactl/rdmactl/host"
 	"github.com/rdmactl/rdmactl/install"
 	"github.com/rdmactl/rdmactl/internal/fault"
@@ -21,17 +22,18 @@ import (
 
 // wishOptions are the flags that say what the user wants; plan and install share them.
 type wishOptions struct {
-	etc     string // where profiles of one's own are, see streams
-	profile string
-	stack   string
-	version string
-	method  string
-	cards   []string
-	netdev  string
-	date    string
-	upgrade bool
-	matrix  []string
-	loaded  map[string]profiles.Profile // each is read once for all hosts
+	etc      string // where profiles of one's own are, see streams
+	profile  string
+	stack    string
+	version  string
+	method   string
+	cards    []string
+	netdev   string
+	date     string
+	activate string
+	upgrade  bool
+	matrix   []string
+	loaded   map[string]profiles.Profile // each is read once for all hosts
 }
 
 func (o *wishOptions) addFlags(f *pflag.FlagSet) {
@@ -41,6 +43,7 @@ func (o *wishOptions) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.cards, "card", nil, "state hardware that cannot be seen: `GENERATION`, such as connectx-5 (may be repeated)")
 	f.StringVar(&o.netdev, "netdev", "", "network interface under a Soft-RoCE device; default: the one of the default route")
 	f.BoolVar(&o.upgrade, "upgrade", false, "move to the newest release of the stack's branch although an older one serves")
+	f.StringVar(&o.activate, "activate", "", "when the stack comes into use: auto (the default), live, reboot, or none")
 	f.StringArrayVar(&o.matrix, "matrix", nil, "add the matrix files at `PATH`, a file or a directory of *.yaml, to the built-in ones (may be repeated)")
 	f.StringVar(&o.date, "date", "", "answer for the day `YYYY-MM-DD` instead of today")
 }
@@ -49,7 +52,7 @@ func (o *wishOptions) addFlags(f *pflag.FlagSet) {
 func (o *wishOptions) request(told host.Told, kernel string) plan.Request {
 	req := plan.Request{
 		Profile: o.profile, Stack: o.stack, Version: o.version, Method: o.method, Cards: o.cards, Netdev: o.netdev,
-		Date: o.date, Kernel: kernel, Upgrade: o.upgrade, Matrix: o.matrix,
+		Date: o.date, Kernel: kernel, Upgrade: o.upgrade, Activate: o.activate, Matrix: o.matrix,
 	}
 	if told.Request == nil {
 		return req
@@ -180,7 +183,7 @@ func runPlan(ctx context.Context, opts planOptions, g *globalOptions) error {
 		}
 		changes = changes || p.Verdict == plan.Install
 		if opts.compare {
-			c, err := opts.comparison(s, known)
+			c, err := opts.comparison(ctx, s, known)
 			if err != nil {
 				return err
 			}
@@ -225,13 +228,28 @@ func runPlan(ctx context.Context, opts planOptions, g *globalOptions) error {
 	return nil
 }
 
-// comparison puts the stacks side by side for one host.
-func (o *planOptions) comparison(s source, known *matrix.Index) (plan.Comparison, error) {
+// comparison puts the stacks side by side for one host. What their packages weigh is asked for here and for
+// nothing else: a plan does without, and is there in a tenth of the time.
+func (o *planOptions) comparison(ctx context.Context, s source, known *matrix.Index) (plan.Comparison, error) {
 	req, profile, err := o.wish(s, o.kernel)
 	if err != nil {
 		return plan.Comparison{}, err
 	}
-	return plan.SideBySide(s.facts, profile, known, req)
+	told := s.facts
+	if len(o.evidence) > 0 { // it has what it has: the names are in it
+		told.Packages.Sizes = detect.PackageSizes(ctx, s.reader, told, nil)
+		return plan.SideBySide(told, profile, known, req)
+	}
+	c, err := plan.SideBySide(told, profile, known, req)
+	if err != nil {
+		return plan.Comparison{}, err
+	}
+	var names []string
+	for _, stack := range c.Stacks {
+		names = append(names, stack.Added...)
+	}
+	told.Packages.Sizes = detect.PackageSizes(ctx, s.reader, told, names)
+	return plan.SideBySide(told, profile, known, req)
 }
 
 // noteUnfinished says beside a plan for this host that a run is at work or was cut off: what the plan

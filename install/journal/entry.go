@@ -19,6 +19,7 @@ const (
 	RunStarted       Event = "run-started"
 	RunResumed       Event = "run-resumed"
 	RollbackStarted  Event = "rollback-started"
+	FinishStarted    Event = "finish-started" // of a run that awaited the reboot
 	PreflightStarted Event = "preflight-started"
 	PreflightDone    Event = "preflight-done"
 	StageStarted     Event = "stage-started"
@@ -47,6 +48,8 @@ const (
 	RolledBack  State = "rolled-back"
 	Interrupted State = "interrupted" // by a signal; what was done is undone
 	Unfinished  State = "unfinished"
+	// AwaitingReboot is a run that did all it can before the next boot; it is closed after it.
+	AwaitingReboot State = "awaiting-reboot"
 )
 
 // Entry is one line of a journal.
@@ -70,7 +73,7 @@ type Entry struct {
 	Problem *Problem `json:"problem,omitempty"`
 	// Kept are files that an undo left as the administrator edited them.
 	Kept []string `json:"kept,omitempty"`
-	// Of run-started, run-resumed and rollback-started.
+	// Of run-started, run-resumed, rollback-started and finish-started.
 	PID  int    `json:"pid,omitempty"`
 	Boot string `json:"boot,omitempty"` // kernel's boot_id
 	Tool string `json:"tool,omitempty"` // version
