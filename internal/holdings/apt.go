@@ -145,14 +145,13 @@ func (im *importer) offerKeys(ctx context.Context, t tree, dirs ...string) error
 // nothing that is missing.
 func (im *importer) checkFiles(t tree, f *found) error {
 	var kept []pkg
-	missing := 0
 	for _, p := range f.packages {
 		size, err := t.size(p.path)
 		switch {
 		case errors.Is(err, errNoList):
 			return nil // the signed index must do
 		case errors.Is(err, fs.ErrNotExist):
-			missing++
+			f.gone = append(f.gone, p)
 			continue
 		case err != nil:
 			return err
@@ -164,7 +163,7 @@ func (im *importer) checkFiles(t tree, f *found) error {
 	if len(kept) == 0 {
 		return refuse("mirror the packages as well", "none of the %d packages that the index names is there", len(f.packages))
 	}
-	if missing > 0 {
+	if missing := len(f.gone); missing > 0 {
 		f.note("%d of the %d packages that the index names are not there, and left out", missing, len(f.packages))
 	}
 	f.packages = kept

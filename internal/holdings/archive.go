@@ -69,6 +69,15 @@ func (a *archive) add(ctx context.Context, name string, size int64, r io.Reader)
 	return nil
 }
 
+// addAt takes a file that can be read at any time later: nothing of it is kept.
+func (a *archive) addAt(name string, content *io.SectionReader) error {
+	if _, twice := a.files[name]; twice {
+		return refuse(hintHostile, "it has the file %s twice", name)
+	}
+	a.files[name] = memFile{size: content.Size(), content: content}
+	return nil
+}
+
 // link takes a symbolic link, or a hard link when hard is set.
 func (a *archive) link(name, target string, hard bool) error {
 	name, err := checkPath(name)
@@ -138,12 +147,16 @@ func (a *archive) addCPIO(ctx context.Context) func(cpioHeader, io.Reader) error
 
 // bundleTree is the folder of a packed bundle: it has one at the top, named like the file.
 func (a *archive) bundleTree() (tree, string) {
+	folder := ""
 	for name := range a.files {
-		if path.Base(name) == "distro" && strings.Count(name, "/") <= 1 {
-			return sub(a.memTree, path.Dir(name)), path.Dir(name)
+		if dir := path.Dir(name); path.Base(name) == "distro" && !strings.Contains(dir, "/") && (folder == "" || dir < folder) {
+			folder = dir
 		}
 	}
-	return a.memTree, "."
+	if folder == "" || folder == "." {
+		return a.memTree, "."
+	}
+	return sub(a.memTree, folder), folder
 }
 
 // repositories are the folders usr/share/doca-host-*/repo of a local repo package.

@@ -18,11 +18,13 @@ type pkg struct {
 	path    string
 	sum     stated
 	kernels []string
+	relations
 }
 
 // found is what one source told, before it is put together.
 type found struct {
 	packages []pkg
+	gone     []pkg // that the index names, and that are not there
 	signed   string
 	label    string // of the Release file
 	suite    string
@@ -46,47 +48,106 @@ var (
 	docaVersion = regexp.MustCompile(`(?:^|[ :-])(\d{1,2}\.\d{1,2}\.\d{1,3})(?:$|[^0-9.])`)
 )
 
-// assemble turns what was found into holdings, one for each architecture.
-func (f *found) assemble(origin, place string, stated Stated, known *matrix.Index, now time.Time) ([]matrix.Holding, error) {
-	stack, version, err := f.release(stated, known)
+// assemble turns what was found into holdings, one for each architecture of each release.
+func (f *found) assemble(origin, place string, opts Options) ([]matrix.Holding, error) {
+	if err := checkWanted(opts.Releases); err != nil {
+		return nil, err
+	}
+	ids, foreign := f.several(opts.Known)
+	if len(ids) > 1 || foreign && f.version == "" {
+		return f.assembleSeveral(ids, origin, place, opts)
+	}
+	stack, version, err := f.release(opts.Stated, opts.Known)
 	if err != nil {
 		return nil, err
 	}
-	sys, err := f.systemOf(place, stated)
+	is := releaseID{stack: stack, version: version}
+	for _, w := range opts.Releases {
+		if !is.is(w) {
+			return nil, refuse("leave --release away", "it has no release %s, but %s", clip(w), is)
+		}
+	}
+	sys, err := f.systemOf(place, opts.Stated)
 	if err != nil {
 		return nil, err
 	}
 	arches := f.arches(place)
 	if len(arches) == 0 {
-		return nil, refuse("name a repository that has packages for one", "nothing in it tells the architecture")
+		return nil, errNoArch()
 	}
 	f.checkSupported()
 	var holdings []matrix.Holding
 	for _, arch := range arches {
-		h := matrix.Holding{
-			Stack: stack, Version: version, ID: sys.id, VersionID: sys.version, Arch: arch,
-			Origin: origin, Signed: f.signed, Date: now.UTC().Format(time.RFC3339),
-		}
+		var packages []pkg
 		for _, p := range f.packages {
-			if of, ok := archOf(p.Arch); ok && of != arch || p.Arch == "src" {
-				continue
+			if of, ok := archOf(p.Arch); (!ok || of == arch) && p.Arch != "src" {
+				packages = append(packages, p)
 			}
-			h.Packages = append(h.Packages, p.HoldingPackage)
-			h.Kernels = append(h.Kernels, p.kernels...)
-			h.DKMS = h.DKMS || isDKMS(p.Name)
 		}
-		slices.SortFunc(h.Packages, func(a, b matrix.HoldingPackage) int {
-			return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Version, b.Version), strings.Compare(a.Arch, b.Arch))
-		})
-		h.Packages = slices.Compact(h.Packages)
-		slices.Sort(h.Kernels)
-		h.Kernels = slices.Compact(h.Kernels)
-		if len(h.Kernels) > maxKernels {
-			return nil, refuse(hintHostile, "it has modules for more than %d kernels", maxKernels)
+		h := matrix.Holding{Stack: stack, Version: version, ID: sys.id, VersionID: sys.version, Arch: arch, Origin: origin, Signed: f.signed}
+		if err := fill(&h, packages, opts.Now); err != nil {
+			return nil, err
 		}
 		holdings = append(holdings, h)
 	}
 	return holdings, nil
+}
+
+func errNoArch() error {
+	return refuse("name a repository that has packages for one", "nothing in it tells the architecture")
+}
+
+// assembleSeveral makes holdings of an index with more than one release. Each may be for a system of its own.
+func (f *found) assembleSeveral(ids []releaseID, origin, place string, opts Options) ([]matrix.Holding, error) {
+	if opts.Stated.Version != "" || opts.Stated.Stack != "" {
+		return nil, refuse("leave --stack and --version away; --release takes one of them", "it has several releases, and tells them itself: %s", listOf(ids))
+	}
+	if len(f.arches(place)) == 0 {
+		return nil, errNoArch()
+	}
+	shares, err := f.split(ids, opts.Releases, place)
+	if err != nil {
+		return nil, err
+	}
+	var holdings []matrix.Holding
+	for _, one := range shares {
+		var packages []pkg
+		for _, at := range one.packages {
+			packages = append(packages, f.packages[at])
+		}
+		of := found{packages: packages, folder: f.folder, system: f.system}
+		sys, err := of.systemOf(place, opts.Stated)
+		if err != nil {
+			return nil, err
+		}
+		r := ids[one.release]
+		h := matrix.Holding{Stack: r.stack, Version: r.version, ID: sys.id, VersionID: sys.version, Arch: one.arch, Origin: origin, Signed: f.signed}
+		if err := fill(&h, packages, opts.Now); err != nil {
+			return nil, err
+		}
+		holdings = append(holdings, h)
+	}
+	return holdings, nil
+}
+
+// fill puts the packages of a release for one architecture into its holding.
+func fill(h *matrix.Holding, packages []pkg, now time.Time) error {
+	h.Date = now.UTC().Format(time.RFC3339)
+	for _, p := range packages {
+		h.Packages = append(h.Packages, p.HoldingPackage)
+		h.Kernels = append(h.Kernels, p.kernels...)
+		h.DKMS = h.DKMS || isDKMS(p.Name)
+	}
+	slices.SortFunc(h.Packages, func(a, b matrix.HoldingPackage) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Version, b.Version), strings.Compare(a.Arch, b.Arch))
+	})
+	h.Packages = slices.Compact(h.Packages)
+	slices.Sort(h.Kernels)
+	h.Kernels = slices.Compact(h.Kernels)
+	if len(h.Kernels) > maxKernels {
+		return refuse(hintHostile, "it has modules for more than %d kernels", maxKernels)
+	}
+	return nil
 }
 
 // release tells stack and version, from the signed packages before anything else.

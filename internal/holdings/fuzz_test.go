@@ -3,6 +3,7 @@ package holdings
 import (
 	"bytes"
 	"context"
+	"slices"
 	"testing"
 	"time"
 )
@@ -10,6 +11,9 @@ import (
 func FuzzPackages(f *testing.F) {
 	f.Add([]byte("Package: doca-ofed\nVersion: 2.9.1-0.1.6\nArchitecture: amd64\nFilename: ./pool/a.deb\nSize: 3\nSHA256: 00\n\nPackage: b\n"))
 	f.Add([]byte("Package: a\n b\n\r\n:\n"))
+	f.Add([]byte("Package: mlnx-ofed-all\nVersion: 24.10-1.1.4.0\nArchitecture: all\nDepends: a (>= 1) | b, c\nProvides: d (= 1)\nFilename: a.deb\nSize: 3\n\n" +
+		"Package: mlnx-ofed-all\nVersion: 23.10-2.1.3.1\nArchitecture: all\nDepends: mlnx-ofed-kernel-dkms\nFilename: b.deb\nSize: 3\n\n" +
+		"Package: mlnx-ofed-kernel-dkms\nVersion: 23.10.OFED.23.10.2.1.3.1-1\nArchitecture: amd64\nFilename: c.deb\nSize: 3\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		list, err := parsePackages("Packages", data)
 		if err != nil {
@@ -21,6 +25,17 @@ func FuzzPackages(f *testing.F) {
 			}
 			if _, err := checkPath(p.path); err != nil {
 				t.Error(err)
+			}
+		}
+		got, err := (&found{packages: list}).assemble("origin", "/srv/ubuntu22.04/x86_64", Options{Now: time.Unix(1_790_000_000, 0)})
+		if err != nil {
+			return
+		}
+		for _, h := range got {
+			for _, p := range h.Packages {
+				if !slices.ContainsFunc(list, func(have pkg) bool { return have.HoldingPackage == p }) {
+					t.Errorf("%s %s is in no index", p.Name, p.Version)
+				}
 			}
 		}
 	})
@@ -98,6 +113,7 @@ func FuzzPackageFiles(f *testing.F) {
 			if err := checkPackage(p.Name, p.Version, p.Arch); err != nil {
 				t.Error(err)
 			}
+			relationsOfHeader(p.parsed)
 		}
 		if d, err := openDeb(context.Background(), "a.deb", bytes.NewReader(data)); err == nil {
 			if err := checkPackage(d.pkg.Name, d.pkg.Version, d.pkg.Arch); err != nil {

@@ -30,6 +30,8 @@ type Options struct {
 	AllowUnsigned bool
 	// Stated is what the user says of a source that does not tell it itself.
 	Stated Stated
+	// Releases narrow what is taken to these: a version, or a branch for all of its releases. Empty: all.
+	Releases []string
 	// Known is the matrix, which tells the version of the drivers in a release of DOCA; nil: not known.
 	Known *matrix.Index
 	// Now is the clock: for the date of a holding, and for what is past its time.
@@ -134,7 +136,7 @@ func (im *importer) finish(f *found, err error, origin, place string) (Result, e
 	if err != nil {
 		return Result{}, err
 	}
-	holdings, err := f.assemble(origin, place, im.opts.Stated, im.opts.Known, im.judge.now)
+	holdings, err := f.assemble(origin, place, im.opts)
 	if err != nil {
 		return Result{}, err
 	}
@@ -217,7 +219,7 @@ func (im *importer) readRepository(ctx context.Context, t tree) (*found, error) 
 func (im *importer) readFile(ctx context.Context, name string, file *os.File, size int64) (*found, error) {
 	switch {
 	case strings.HasSuffix(name, ".iso"):
-		return nil, refuse("mount it (mount -o ro,loop "+name+" /mnt) and import the folder", "an ISO image is not read here")
+		return im.readISO(ctx, file, size)
 	case strings.HasSuffix(name, ".tgz"), strings.HasSuffix(name, ".tar.gz"):
 		r, err := unpacker(".gz", file)
 		if err != nil {
@@ -240,7 +242,29 @@ func (im *importer) readFile(ctx context.Context, name string, file *os.File, si
 	case strings.HasSuffix(name, ".rpm"):
 		return im.readRPM(ctx, name, file, size)
 	}
-	return nil, refuse("name a folder, or a file that ends in .tgz, .deb or .rpm", "it is no file that is known here")
+	return nil, refuse("name a folder, or a file that ends in .tgz, .iso, .deb or .rpm", "it is no file that is known here")
+}
+
+// readISO reads a bundle in an image, which has its files at the top.
+func (im *importer) readISO(ctx context.Context, file *os.File, size int64) (*found, error) {
+	a := newArchive(false)
+	image, err := a.addISO(ctx, file, size)
+	if err != nil {
+		return nil, err
+	}
+	t, folder := a.bundleTree()
+	f, err := im.readFolder(ctx, t)
+	var own *refusal
+	switch {
+	case image.cut && errors.As(err, &own):
+		return nil, refuse("make the image with names of Rock Ridge (genisoimage -R), or import the unpacked bundle", "%w (the image has names of Joliet only, and some are cut)", err)
+	case err != nil:
+		return nil, err
+	case image.cut && len(f.gone) > 0:
+		f.note("the image has names of Joliet only, and some are cut: a package with such a name counts as not there")
+	}
+	f.folder = folder
+	return f, nil
 }
 
 // isLocalRepo says that a package brings a repository: doca-host, until 2.6 doca-host-repo-<system>.

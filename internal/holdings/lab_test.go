@@ -103,9 +103,15 @@ func slurp(t *testing.T, path string) string {
 // deb builds a package with files below root, which may be empty.
 func (l *lab) deb(dir, name, version, arch string, files map[string]string) {
 	l.t.Helper()
+	l.debWith("", dir, name, version, arch, files)
+}
+
+// debWith has more lines of the control file.
+func (l *lab) debWith(lines, dir, name, version, arch string, files map[string]string) {
+	l.t.Helper()
 	need(l.t, "dpkg-deb")
 	root := l.t.TempDir()
-	write(l.t, root+"/DEBIAN/control", "Package: "+name+"\nVersion: "+version+"\nArchitecture: "+arch+"\nMaintainer: Vendor <vendor@example.org>\nDescription: for tests\n a second line\n")
+	write(l.t, root+"/DEBIAN/control", "Package: "+name+"\nVersion: "+version+"\nArchitecture: "+arch+"\n"+lines+"Maintainer: Vendor <vendor@example.org>\nDescription: for tests\n a second line\n")
 	for path, text := range files {
 		write(l.t, root+"/"+path, text)
 	}
@@ -149,10 +155,16 @@ func (l *lab) sign(dir, user string) {
 // rpm builds a signed package.
 func (l *lab) rpm(dir, name, version, release, arch string, files []string, source string) {
 	l.t.Helper()
+	l.rpmWith("", dir, name, version, release, arch, files, source)
+}
+
+// rpmWith has more lines of the spec.
+func (l *lab) rpmWith(lines, dir, name, version, release, arch string, files []string, source string) {
+	l.t.Helper()
 	need(l.t, "rpmbuild", "rpmsign")
 	top := l.t.TempDir()
 	var spec strings.Builder
-	spec.WriteString("Name: " + name + "\nVersion: " + version + "\nRelease: " + release + "\nSummary: for tests\nLicense: GPL\n")
+	spec.WriteString("Name: " + name + "\nVersion: " + version + "\nRelease: " + release + "\nSummary: for tests\nLicense: GPL\n" + lines)
 	if arch == "noarch" {
 		spec.WriteString("BuildArch: noarch\n")
 	}

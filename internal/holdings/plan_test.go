@@ -1,6 +1,7 @@
 package holdings
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/rdmactl/rdmactl/detect"
@@ -74,5 +75,67 @@ func TestImportedRepositoryIsPlannedAgainst(t *testing.T) {
 				t.Errorf("chosen %+v, want %s %s %s\n%s\n%+v", p.Chosen, tc.stack, tc.release, tc.status, p.Summary, p.Stacks)
 			}
 		})
+	}
+}
+
+// TestEachReleaseOfAMirrorIsPlanned chooses either release of one index, with its own packages and kernels.
+func TestEachReleaseOfAMirrorIsPlanned(t *testing.T) {
+	l := newLab(t)
+	dir := l.mirrorDebs()
+	opts := l.options()
+	got, err := Import(t.Context(), dir, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := Document(got.Holdings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mirror, err := matrix.Load("mirror.yaml", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, err := matrix.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	merged, err := matrix.Merge(base, mirror)
+	if err != nil {
+		t.Fatal(err)
+	}
+	index, err := matrix.NewIndex(merged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs, err := host.ParseEvidence("host", []byte("apiVersion: rdmactl/v1\nkind: Evidence\nfiles:\n  /etc/os-release: |\n    ID=ubuntu\n    VERSION_ID=\"22.04\"\n"+
+		"commands:\n  uname -s: {stdout: \"Linux\\n\"}\n  uname -m: {stdout: \"x86_64\\n\"}\n  uname -r: {stdout: \""+debKernel+"\\n\"}\n"+
+		"  lspci -nn: {stdout: \"0000:3b:00.0 Ethernet controller [0200]: Mellanox Technologies ConnectX [15b3:1017]\\n\"}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lts, err := profiles.Load("lts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range got.Holdings {
+		var bytes int64
+		for _, p := range h.Packages {
+			bytes += p.Bytes
+		}
+		p, err := plan.Make(detect.Host(t.Context(), host.NewReplay(docs[0])), lts, index, plan.Request{Date: "2026-11-30", Stack: "mlnx-ofed", Version: h.Version})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Chosen == nil || p.Chosen.Version != h.Version || p.Chosen.Status != plan.Present {
+			t.Errorf("chosen %+v, want %s\n%s", p.Chosen, h.Version, p.Summary)
+			continue
+		}
+		at := slices.IndexFunc(p.Steps, func(s plan.Step) bool { return s.ID == "packages" })
+		if at < 0 || p.Steps[at].Bytes != bytes || bytes == 0 {
+			t.Errorf("%s: %d bytes wanted, steps %+v", h.Version, bytes, p.Steps)
+		}
+	}
+	if len(got.Holdings) != 2 {
+		t.Errorf("%d holdings", len(got.Holdings))
 	}
 }

@@ -181,7 +181,9 @@ func debPackage(p control.Paragraph) (pkg, error) {
 	if _, err := version.Parse(one.Version); err != nil {
 		return pkg{}, refuse(hintDamaged, "package %s has the version %q: %w", one.Name, one.Version, err)
 	}
+	one.Installed = installedSize(p.Values["Installed-Size"])
 	one.kernels = kernelsOfDeb(one.Name, one.Version)
+	one.relations = relationsOfDeb(func(field string) string { return p.Values[field] })
 	return one, nil
 }
 

@@ -46,8 +46,11 @@ type (
 		Version  xmlVersion  `xml:"version"`
 		Sum      xmlSum      `xml:"checksum"`
 		Location xmlLocation `xml:"location"`
+		Requires []xmlEntry  `xml:"format>requires>entry"`
+		Provides []xmlEntry  `xml:"format>provides>entry"`
 		Size     struct {
-			Package int64 `xml:"package,attr"`
+			Package   int64 `xml:"package,attr"`
+			Installed int64 `xml:"installed,attr"`
 		} `xml:"size"`
 	}
 	filesPackage struct {
@@ -137,6 +140,7 @@ func parsePrimary(name string, data []byte) ([]pkg, error) {
 		}
 		one := pkg{sum: stated{x.Size.Package, x.Sum.Type, x.Sum.Sum}}
 		one.Name, one.Arch, one.Bytes = x.Name, x.Arch, x.Size.Package
+		one.Installed = max(0, x.Size.Installed)
 		one.Version = evr(x.Version.Epoch, x.Version.Version, x.Version.Release)
 		if err := checkPackage(one.Name, one.Version, one.Arch); err != nil {
 			return err
@@ -152,6 +156,7 @@ func parsePrimary(name string, data []byte) ([]pkg, error) {
 			return err
 		}
 		one.kernels = kernelsOfRPM(one.Name, one.Version)
+		one.relations = relationsOfXML(x.Requires, x.Provides)
 		list = append(list, one)
 		return nil
 	})
@@ -340,6 +345,7 @@ func (im *importer) judgePackages(ctx context.Context, t tree, f *found) error {
 			return refuse(hintDamaged, "%s is package %s %s, not %s %s as the index states", p.path, one.Name, one.Version, p.Name, p.Version)
 		}
 		p.kernels = one.kernels
+		p.relations = relationsOfHeader(one.parsed)
 		switch {
 		case i == 0:
 			f.signed = by

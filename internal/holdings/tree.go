@@ -109,6 +109,8 @@ type memFile struct {
 	data   []byte // the start of the file, or all of it
 	size   int64  // of the whole file
 	target string // of a link, resolved against the root
+	// content is the file where it can be read at any time, as in an image; data is nil then.
+	content *io.SectionReader
 }
 
 func (t memTree) find(name string) (memFile, error) {
@@ -143,8 +145,16 @@ func (t memTree) open(_ context.Context, name string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
+	if f.content != nil {
+		return section{io.NewSectionReader(f.content, 0, f.content.Size())}, nil
+	}
 	return io.NopCloser(bytes.NewReader(f.data)), nil
 }
+
+// section is a part of an open file as a file of its own.
+type section struct{ *io.SectionReader }
+
+func (section) Close() error { return nil }
 
 func (t memTree) list(name string) ([]string, error) {
 	name = path.Clean(name)
