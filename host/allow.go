@@ -3,7 +3,6 @@ package host
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -11,24 +10,15 @@ import (
 // form is the shape of arguments that a program may be asked with. Everything that is not in it is
 // refused: a new option of a program is not trusted until it was read about.
 type form struct {
-	flags   string         // options without a value, exact, space-separated
-	valued  string         // options that take the next argument
-	letters string         // options that may be bundled: -xT
-	prefix  string         // options of the form --name=value, as "--name="
-	operand *regexp.Regexp // nil: no operands
-	first   string         // if set, the first operand must be one of these words
-	need    string         // if set, one of these options must be there
-	least   int            // number of operands needed
+	flags   string            // options without a value, exact, space-separated
+	valued  string            // options that take the next argument
+	letters string            // options that may be bundled: -xT
+	prefix  string            // options of the form --name=value, as "--name="
+	operand func(string) bool // the kind of its operands; nil: no operands
+	first   string            // if set, the first operand must be one of these words
+	need    string            // if set, one of these options must be there
+	least   int               // number of operands needed
 }
-
-// The kinds of operands. None starts with "-".
-var (
-	anyWord = regexp.MustCompile(`^[^-\x00]`)
-	noSet   = regexp.MustCompile(`^[^-=\x00][^=\x00]*$`)
-	noFlag  = regexp.MustCompile(`^[A-Z_]+=[^\x00]*$`)
-	device  = regexp.MustCompile(`^[A-Za-z0-9_/][A-Za-z0-9_.:/@-]*$`)
-	rpmWord = regexp.MustCompile(`^(?:[^-:\x00]|:[^/\x00])(?:[^:\x00]|:[^/\x00])*:?$`)
-)
 
 // Allowed tells whether argv is a command that cannot change a host. It is no shell: an argument
 // with a semicolon is a file name.
@@ -55,7 +45,7 @@ func refuse(program string, args []string) string {
 			return "an argument has a NUL byte"
 		}
 	}
-	if len(args) == 1 && args[0] == "--version" && slices.Contains(strings.Fields(versioned), program) {
+	if len(args) == 1 && args[0] == "--version" && has(versioned, program) {
 		return ""
 	}
 	if reason, ok := refuseTool(program, args); ok {
@@ -84,6 +74,18 @@ func (f form) refuse(args []string) string {
 	operands := 0
 	for i := 0; i < len(args); i++ {
 		a := args[i]
+		if !strings.HasPrefix(a, "-") { // an operand; every option has a dash
+			switch {
+			case f.operand == nil:
+				return "argument " + a + " is not on the list"
+			case operands == 0 && f.first != "" && !has(f.first, a):
+				return a + " is not on the list"
+			case !f.operand(a):
+				return "argument " + a + " is not on the list"
+			}
+			operands++
+			continue
+		}
 		name, _, joined := strings.Cut(a, "=")
 		if f.need != "" && (has(f.need, a) || joined && has(f.need, name)) {
 			needed = true
@@ -99,16 +101,8 @@ func (f form) refuse(args []string) string {
 			}
 		case joined && strings.HasPrefix(a, "--") && has(f.prefix, name+"="):
 		case len(a) > 1 && a[0] == '-' && a[1] != '-' && f.letters != "" && strings.Trim(a[1:], f.letters) == "":
-		case strings.HasPrefix(a, "-"):
-			return "option " + a + " is not on the list"
-		case f.operand == nil:
-			return "argument " + a + " is not on the list"
-		case operands == 0 && f.first != "" && !has(f.first, a):
-			return a + " is not on the list"
-		case !f.operand.MatchString(a):
-			return "argument " + a + " is not on the list"
 		default:
-			operands++
+			return "option " + a + " is not on the list"
 		}
 	}
 	if !needed {

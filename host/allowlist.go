@@ -80,6 +80,14 @@ func formsOf(program string) []form {
 		return []form{{flags: "-p -N -X", need: "-p"}}
 	case "apt-cache":
 		return []form{{operand: anyWord, first: "policy show showpkg depends rdepends madison search pkgnames", least: 1, letters: "n", flags: "--names-only --installed --no-all-versions"}}
+	case "dnf":
+		// -C reads what is at hand and fetches nothing.
+		return []form{{
+			flags: "-q -C --latest-limit=1", valued: "--qf", operand: packageWord, first: "repoquery", need: "-C", least: 2,
+		}}
+	case "zypper":
+		// --no-refresh fetches no newer lists; a list that was never fetched it would still fetch.
+		return []form{{flags: "--no-refresh --non-interactive", operand: packageWord, first: "info", need: "--no-refresh", least: 2}}
 	case "apt-get":
 		// The solver and the addresses it would fetch from: neither changes anything nor needs root.
 		return []form{{
@@ -215,7 +223,7 @@ func refuseEthtool(args []string) string {
 		}
 		args = args[1:]
 	}
-	if len(args) != 1 || !device.MatchString(args[0]) {
+	if len(args) != 1 || !device(args[0]) {
 		return "exactly one device may be named"
 	}
 	return ""
@@ -237,7 +245,7 @@ func refuseFirmware(program string, args []string) string {
 		a := args[i]
 		switch {
 		case a == "-d" || a == "--device":
-			if i++; i == len(args) || !device.MatchString(args[i]) {
+			if i++; i == len(args) || !device(args[i]) {
 				return "the device is missing"
 			}
 		case has("-e -j --json", a), program == "mlxlink" && has("-m -e -c", a):
@@ -252,7 +260,7 @@ func refuseFirmware(program string, args []string) string {
 				return "only query is read-only"
 			}
 			verb = a
-		case program == "mlxlink" || !noSet.MatchString(a) || !device.MatchString(a):
+		case program == "mlxlink" || !noSet(a) || !device(a):
 			return "argument " + a + " is not on the list"
 		case has("flint mstflint", program) && a != "full":
 			return "argument " + a + " is not on the list"

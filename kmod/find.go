@@ -50,7 +50,7 @@ func Find(ctx context.Context, r host.Reader, kernel, name string) (Location, er
 	}
 	release, err := releaseOf(ctx, r, kernel)
 	if err != nil {
-		return Location{}, fmt.Errorf("cannot find module %s: %w", name, err)
+		return Location{}, &lookupError{"find module", name, "", "", err}
 	}
 	dir := path.Join(modulesRoot, release)
 	res, depErr := r.Derive(ctx, dir+"/modules.dep", []string{"modinfo", "-k", release, "-n", name}, depDecoder(dir, name))
@@ -68,7 +68,7 @@ func Find(ctx context.Context, r host.Reader, kernel, name string) (Location, er
 		}
 	}
 	if depErr != nil && !isUnknown(depErr) {
-		return Location{}, fmt.Errorf("cannot find module %s: modules.dep: %w", name, depErr)
+		return Location{}, &lookupError{"find module", name, "", "modules.dep: ", depErr}
 	}
 	list, builtinErr := r.ReadFile(dir + "/modules.builtin")
 	if builtinErr == nil && listsModule(string(list), name) {
@@ -79,7 +79,7 @@ func Find(ctx context.Context, r host.Reader, kernel, name string) (Location, er
 		case builtinErr == nil, errors.Is(builtinErr, fs.ErrNotExist):
 			return Location{}, notFound(name, release)
 		case !errors.Is(builtinErr, host.ErrUnknown):
-			return Location{}, fmt.Errorf("cannot find module %s: modules.builtin: %w", name, builtinErr)
+			return Location{}, &lookupError{"find module", name, "", "modules.builtin: ", builtinErr}
 		}
 	}
 	info, err := derivePlain(ctx, r, dir+"/modules.dep", release, name)
@@ -91,7 +91,7 @@ func Find(ctx context.Context, r host.Reader, kernel, name string) (Location, er
 	case errors.Is(err, fs.ErrNotExist):
 		return Location{}, notFound(name, release)
 	}
-	return Location{}, fmt.Errorf("cannot find module %s of kernel %s: %w", name, release, host.ErrUnknown)
+	return Location{}, &lookupError{"find module", name, " of kernel " + release, "", host.ErrUnknown}
 }
 
 func releaseOf(ctx context.Context, r host.Reader, kernel string) (string, error) {
@@ -105,7 +105,7 @@ func releaseOf(ctx context.Context, r host.Reader, kernel string) (string, error
 }
 
 func notFound(name, release string) error {
-	return fmt.Errorf("cannot find module %s of kernel %s: %w", name, release, fs.ErrNotExist)
+	return &lookupError{"find module", name, " of kernel " + release, "", fs.ErrNotExist}
 }
 
 func builtin(name string) Location {

@@ -231,6 +231,11 @@ func Read(ctx context.Context, r host.Reader, kernel, name string) (Info, error)
 		return Info{}, fmt.Errorf("cannot read modinfo: %w", err)
 	}
 	loc, err := Find(ctx, r, kernel, name)
+	return ReadFound(ctx, r, kernel, name, loc, err)
+}
+
+// ReadFound is Read with the answer of Find, for who has it: the search is half of the work.
+func ReadFound(ctx context.Context, r host.Reader, kernel, name string, loc Location, err error) (Info, error) {
 	switch {
 	case err == nil && loc.Builtin:
 		return Info{Name: Normalize(name), Builtin: true}, nil
@@ -283,7 +288,7 @@ func ReadFile(ctx context.Context, r host.Reader, file, kernel string) (Info, er
 func derive(ctx context.Context, r host.Reader, file string, argv []string) (Info, error) {
 	res, err := r.Derive(ctx, file, argv, modinfoDecoder(file))
 	if err != nil {
-		return Info{}, fmt.Errorf("cannot read modinfo of %s: %w", argv[len(argv)-1], err)
+		return Info{}, &lookupError{"read modinfo of", argv[len(argv)-1], "", "", err}
 	}
 	return infoOf(res)
 }

@@ -26,7 +26,7 @@ func Decode(file string, data []byte, out any) error {
 			problems = append(problems, Problem{position(file, doc), "a second document starts here; only one is allowed"})
 		case count == 1:
 			d := decoder{file: file, listed: map[reflect.Type]bool{}}
-			d.value(doc, target.Elem(), "document")
+			d.value(doc, target.Elem(), label{text: "document"})
 			problems = append(problems, d.problems...)
 		}
 	})
@@ -51,7 +51,7 @@ func DecodeAll[T any](file string, data []byte, each func(T, Place) error) error
 		count++
 		var out T
 		d := decoder{file: file, listed: listed}
-		d.value(doc, reflect.ValueOf(&out).Elem(), "document")
+		d.value(doc, reflect.ValueOf(&out).Elem(), label{text: "document"})
 		problems = append(problems, d.problems...)
 		if len(d.problems) > 0 {
 			return

@@ -86,6 +86,19 @@ source: here
 	}
 }
 
+// TestEachOfATypeHasItsOwnPlace: what is known of a type is worked out once, the values are not.
+func TestEachOfATypeHasItsOwnPlace(t *testing.T) {
+	var got document
+	if err := strictyaml.Decode("f.yaml", []byte("rows:\n- version: a\n- count: 2\n- {version: c, count: 3}\n"), &got); err != nil {
+		t.Fatal(err)
+	}
+	at := func(line int) strictyaml.Pos { return strictyaml.Pos{File: "f.yaml", Line: line, Column: 3} }
+	want := []row{{Version: "a", At: at(2)}, {Count: 2, At: at(3)}, {Version: "c", Count: 3, At: at(4)}}
+	if diff := cmp.Diff(want, got.Rows); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestDecodeFaults(t *testing.T) {
 	tests := []struct{ name, in, want string }{
 		{"unquoted version", "rows:\n- version: 24.10\n", `f.yaml:2:12: version must be a string, not the number 24.10; quote it: "24.10"`},
@@ -98,6 +111,8 @@ func TestDecodeFaults(t *testing.T) {
 		{"repeated map key", "dirs:\n  /a: []\n  /a: [b]\n", `f.yaml:3:3: key "/a" is already given at line 2`},
 		{"number as map key", "dirs:\n  1: []\n", `f.yaml:2:3: key "1" must be a string, not the number 1; quote it: "1"`},
 		{"missing list", "dirs:\n  /a:\n", `f.yaml:2:6: "/a" has no value; write [] for an empty list or remove the key`},
+		{"item of a list", "dirs:\n  /a: [b, 1]\n", `f.yaml:2:11: "/a"[1] must be a string, not the number 1; quote it: "1"`},
+		{"list in a list", "rows:\n- count: 1\n- [a]\n", `f.yaml:3:3: rows[1] must be a mapping, not a list`},
 		{"list for a mapping", "dirs: [a]\n", `f.yaml:1:7: dirs must be a mapping, not a list`},
 		{"mapping for a string", "source: {a: b}\n", `f.yaml:1:9: source must be a string, not a mapping`},
 		{"too large", "rows: [{count: 200}]\n", `f.yaml:1:16: count must be a whole number of 8 bits, not the number 200`},

@@ -8,17 +8,36 @@ import (
 	"strings"
 )
 
-// fieldsOf maps keys to the settable fields of a struct, inlined ones included, and fills its
-// fields of type Pos.
-func fieldsOf(out reflect.Value, pos Pos) map[string]reflect.Value {
-	fields := map[string]reflect.Value{}
-	for i := range out.NumField() {
-		field := out.Type().Field(i)
+// fields are where the values of a type of struct go.
+type fields struct {
+	byKey map[string][]int // indexes as reflect.Value.FieldByIndex takes them
+	pos   [][]int          // fields of type Pos
+}
+
+// fieldsOf maps keys to the settable fields of a type of struct, inlined ones included. A document has many
+// of one type, so a decoder works it out once.
+func (d *decoder) fieldsOf(of reflect.Type) fields {
+	f, known := d.fields[of]
+	if !known {
+		f = fields{byKey: map[string][]int{}}
+		f.add(of, nil)
+		if d.fields == nil {
+			d.fields = map[reflect.Type]fields{}
+		}
+		d.fields[of] = f
+	}
+	return f
+}
+
+func (f *fields) add(of reflect.Type, above []int) {
+	for i := range of.NumField() {
+		field := of.Field(i)
 		if !field.IsExported() {
 			continue
 		}
+		at := append(slices.Clip(above), i)
 		if field.Type == reflect.TypeFor[Pos]() {
-			out.Field(i).Set(reflect.ValueOf(pos))
+			f.pos = append(f.pos, at)
 			continue
 		}
 		name, options, _ := strings.Cut(field.Tag.Get("yaml"), ",")
@@ -26,21 +45,20 @@ func fieldsOf(out reflect.Value, pos Pos) map[string]reflect.Value {
 			continue
 		}
 		if slices.Contains(strings.Split(options, ","), "inline") && field.Type.Kind() == reflect.Struct {
-			maps.Copy(fields, fieldsOf(out.Field(i), pos))
+			f.add(field.Type, at)
 			continue
 		}
 		if name == "" {
 			name = strings.ToLower(field.Name)
 		}
-		fields[name] = out.Field(i)
+		f.byKey[name] = at
 	}
-	return fields
 }
 
 // suggestion names the nearest known key. When none is near it lists them all, once for each type
 // of struct: a file with many keys of another format would repeat the list on each line.
-func (d *decoder) suggestion(key string, of reflect.Type, fields map[string]reflect.Value) string {
-	known := slices.Sorted(maps.Keys(fields))
+func (d *decoder) suggestion(key string, of reflect.Type) string {
+	known := slices.Sorted(maps.Keys(d.fieldsOf(of).byKey))
 	best, bestDistance := "", 3
 	for _, name := range known {
 		n := distance(plain(key), plain(name))

@@ -28,7 +28,8 @@ type decoder struct {
 	open     []*yaml.Node // aliases being followed, to find loops
 	depth    int
 	listed   map[reflect.Type]bool // structs whose known keys a message has listed
-	stopped  bool                  // the alias or depth limit was hit; reported once
+	fields   map[reflect.Type]fields
+	stopped  bool // the alias or depth limit was hit; reported once
 }
 
 func (d *decoder) problem(n *yaml.Node, format string, args ...any) {
@@ -36,7 +37,7 @@ func (d *decoder) problem(n *yaml.Node, format string, args ...any) {
 }
 
 // value decodes n into out. What names the value in messages.
-func (d *decoder) value(n *yaml.Node, out reflect.Value, what string) {
+func (d *decoder) value(n *yaml.Node, out reflect.Value, what label) {
 	if d.stopped {
 		return
 	}
@@ -92,7 +93,7 @@ func (d *decoder) value(n *yaml.Node, out reflect.Value, what string) {
 	}
 }
 
-func (d *decoder) alias(n *yaml.Node, out reflect.Value, what string) {
+func (d *decoder) alias(n *yaml.Node, out reflect.Value, what label) {
 	if n.Alias == nil || slices.Contains(d.open, n.Alias) {
 		d.problem(n, "alias *%s contains itself", n.Value)
 		return
@@ -104,7 +105,7 @@ func (d *decoder) alias(n *yaml.Node, out reflect.Value, what string) {
 
 // wants checks the kind of a node. A missing value is an error of its own: "key:" with nothing
 // after it may mean an empty list, an empty text or a value that was forgotten.
-func (d *decoder) wants(n *yaml.Node, kind yaml.Kind, wanted, what string) bool {
+func (d *decoder) wants(n *yaml.Node, kind yaml.Kind, wanted string, what label) bool {
 	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" {
 		fix := `"" for an empty text`
 		switch kind {
@@ -123,7 +124,7 @@ func (d *decoder) wants(n *yaml.Node, kind yaml.Kind, wanted, what string) bool 
 	return true
 }
 
-func (d *decoder) text(n *yaml.Node, out encoding.TextUnmarshaler, what string) {
+func (d *decoder) text(n *yaml.Node, out encoding.TextUnmarshaler, what label) {
 	var s string
 	if !d.wants(n, yaml.ScalarNode, "a string", what) || !d.str(n, &s, what) {
 		return
@@ -133,7 +134,8 @@ func (d *decoder) text(n *yaml.Node, out encoding.TextUnmarshaler, what string) 
 	}
 }
 
-func (d *decoder) list(n *yaml.Node, out reflect.Value, what string) {
+func (d *decoder) list(n *yaml.Node, out reflect.Value, what label) {
+	name := what.String()
 	// Grown as it is decoded: a limit that stops the decoding also bounds the memory.
 	list := reflect.MakeSlice(out.Type(), 0, min(len(n.Content), 64))
 	for i, item := range n.Content {
@@ -141,7 +143,7 @@ func (d *decoder) list(n *yaml.Node, out reflect.Value, what string) {
 			break
 		}
 		element := reflect.New(out.Type().Elem()).Elem()
-		d.value(item, element, fmt.Sprintf("%s[%d]", what, i))
+		d.value(item, element, label{name, labelItem, i})
 		list = reflect.Append(list, element)
 	}
 	out.Set(list)
@@ -152,9 +154,9 @@ func (d *decoder) mapping(n *yaml.Node, out reflect.Value) {
 	d.pairs(n, func(key, value *yaml.Node) {
 		k := reflect.New(out.Type().Key()).Elem()
 		before := len(d.problems)
-		d.value(key, k, "key "+strconv.Quote(key.Value))
+		d.value(key, k, label{text: key.Value, kind: labelKey})
 		element := reflect.New(out.Type().Elem()).Elem()
-		d.value(value, element, strconv.Quote(key.Value))
+		d.value(value, element, label{text: key.Value, kind: labelQuoted})
 		if len(d.problems) == before {
 			m.SetMapIndex(k, element)
 		}
@@ -163,14 +165,17 @@ func (d *decoder) mapping(n *yaml.Node, out reflect.Value) {
 }
 
 func (d *decoder) structure(n *yaml.Node, out reflect.Value) {
-	fields := fieldsOf(out, position(d.file, n))
+	fields := d.fieldsOf(out.Type())
+	for _, at := range fields.pos {
+		out.FieldByIndex(at).Set(reflect.ValueOf(position(d.file, n)))
+	}
 	d.pairs(n, func(key, value *yaml.Node) {
-		field, ok := fields[key.Value]
+		at, ok := fields.byKey[key.Value]
 		if !ok || key.Kind != yaml.ScalarNode {
-			d.problem(key, "unknown key %q%s", key.Value, d.suggestion(key.Value, out.Type(), fields))
+			d.problem(key, "unknown key %q%s", key.Value, d.suggestion(key.Value, out.Type()))
 			return
 		}
-		d.value(value, field, key.Value)
+		d.value(value, out.FieldByIndex(at), label{text: key.Value})
 	})
 }
 
@@ -196,7 +201,7 @@ func (d *decoder) pairs(n *yaml.Node, each func(key, value *yaml.Node)) {
 	}
 }
 
-func (d *decoder) scalar(n *yaml.Node, out reflect.Value, what string) {
+func (d *decoder) scalar(n *yaml.Node, out reflect.Value, what label) {
 	switch out.Kind() {
 	case reflect.String:
 		var s string
@@ -237,7 +242,7 @@ func (d *decoder) scalar(n *yaml.Node, out reflect.Value, what string) {
 }
 
 // str accepts strings only. Text that is not UTF-8 is written as !!binary.
-func (d *decoder) str(n *yaml.Node, out *string, what string) bool {
+func (d *decoder) str(n *yaml.Node, out *string, what label) bool {
 	switch n.ShortTag() {
 	case "!!str":
 		*out = n.Value
@@ -258,7 +263,7 @@ func (d *decoder) str(n *yaml.Node, out *string, what string) bool {
 }
 
 // anything decodes into an interface: strings, numbers, booleans, lists and mappings by string.
-func (d *decoder) anything(n *yaml.Node, out reflect.Value, what string) {
+func (d *decoder) anything(n *yaml.Node, out reflect.Value, what label) {
 	if out.NumMethod() != 0 {
 		d.problem(n, "%s cannot be decoded into a %s", what, out.Type())
 		return

@@ -96,18 +96,20 @@ func Candidates(in Input, stack string) []Candidate {
 	if in.Matrix == nil {
 		return nil
 	}
-	releases := in.Matrix.Releases(stack)
+	releases := in.Matrix.Listed(stack)
 	if len(releases) == 0 {
 		return nil
 	}
 	host := newVendorHost(in, stack)
 	list := VendorRules()
 	out := make([]Candidate, len(releases))
-	for i, release := range releases {
+	var kept findingStore
+	var reasons, warnings []Finding
+	for i := range releases {
 		c := &out[i]
-		c.Release, c.Status = release, Unknown
-		c.Branch = host.branch(release)
-		host.version, host.doubts = in.Matrix.VersionOf(release), host.doubts[:0]
+		host.at, host.listing, host.version, host.doubts = i, &releases[i], releases[i].Version, host.doubts[:0]
+		c.Release, c.Branch, c.Status = host.listing.Release, host.listing.Branch, Unknown
+		c.Reasons, c.Warnings = reasons[:0], warnings[:0] // the same room for each
 		for k, rule := range list {
 			if len(c.Refusals) > 0 && !rule.Beside {
 				break
@@ -117,11 +119,31 @@ func Candidates(in Input, stack string) []Candidate {
 				c.Stage = k
 			}
 		}
+		reasons, warnings = c.Reasons, c.Warnings
 		if len(c.Refusals) > 0 {
 			c.Status, c.Reasons, c.Warnings, c.Method, c.Modules = Unsupported, nil, nil, "", ""
+			continue
 		}
+		c.Reasons, c.Warnings = kept.keep(reasons), kept.keep(warnings)
 	}
 	return out
+}
+
+// findingStore holds the findings of many candidates side by side: hundreds of small lists that grow one by
+// one take more memory than what is in them.
+type findingStore struct{ room []Finding }
+
+// keep copies a list; what is appended to the copy never reaches another.
+func (s *findingStore) keep(list []Finding) []Finding {
+	if len(list) == 0 {
+		return nil
+	}
+	if len(list) > cap(s.room)-len(s.room) {
+		s.room = make([]Finding, 0, max(64, len(list)))
+	}
+	from := len(s.room)
+	s.room = append(s.room, list...)
+	return s.room[from:len(s.room):len(s.room)]
 }
 
 // lower takes a status down to at most what the finding allows, with the reason.

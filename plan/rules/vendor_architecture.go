@@ -1,9 +1,5 @@
 package rules
 
-import (
-	"slices"
-)
-
 // Arch32Bit is a 32-bit system.
 const Arch32Bit Code = "arch-32-bit"
 
@@ -11,7 +7,7 @@ const Arch32Bit Code = "arch-32-bit"
 // for another architecture is judged with its rows.
 func architecture() VendorRule {
 	return VendorRule{Name: "architecture", Source: "general rules of MLNX_OFED: 32-bit platforms are not supported", Judge: func(h *vendorHost, c *Candidate) {
-		if !h.vendor() || !slices.Contains(machines32(), h.arch) {
+		if !h.vendor() || !h.arch32 {
 			return
 		}
 		c.refuse(h.once("architecture", func() []Finding {

@@ -12,7 +12,7 @@ func archivePackages() VendorRule {
 		if h.stack != "doca-ofed" && h.stack != "mlnx-ofed" || h.system.id != "ubuntu" || !atLeast(h.system.version, 26, 4) || c.Method == InContainer {
 			return
 		}
-		c.warn(h.say("archive", func() Finding {
+		c.warn(h.say(cause{rule: "archive"}, func() Finding {
 			return Finding{
 				Code: ArchiveHasOwn, Effect: Warn, Source: ubuntuDOCA,
 				Text: h.system.name + " has DOCA-OFED packages of its own, with signed modules, one metapackage for each kernel flavour (doca-ofed-generic); " +

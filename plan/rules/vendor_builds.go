@@ -31,7 +31,7 @@ func knownBuilds() VendorRule {
 				h.failing = append(h.failing, b)
 			case confidence(b) > sure:
 				sure = confidence(b)
-				c.because(h.say("build "+b.ID, func() Finding { return h.built(b, KernelKnownToWork, Warn) }))
+				c.because(h.say(cause{rule: "build", of: b.ID}, func() Finding { return h.built(b, KernelKnownToWork, Warn) }))
 			}
 		}
 		for _, b := range h.failing {
@@ -40,12 +40,12 @@ func knownBuilds() VendorRule {
 			}
 			switch {
 			case b.Optional && h.in.Method != InContainer:
-				c.warn(h.say("build "+b.ID, func() Finding { return h.built(b, OptionalBuildFails, Warn) }))
+				c.warn(h.say(cause{rule: "build", of: b.ID}, func() Finding { return h.built(b, OptionalBuildFails, Warn) }))
 			case b.Optional:
 				// The driver container builds all of it and ends when one part fails.
-				c.refuse(h.say("build "+b.ID, func() Finding { return h.built(b, OptionalBuildFails, Refuse) }))
+				c.refuse(h.say(cause{rule: "build", of: b.ID}, func() Finding { return h.built(b, OptionalBuildFails, Refuse) }))
 			default:
-				c.refuse(h.say("build "+b.ID, func() Finding { return h.built(b, KernelBreaksBuild, Refuse) }))
+				c.refuse(h.say(cause{rule: "build", of: b.ID}, func() Finding { return h.built(b, KernelBreaksBuild, Refuse) }))
 			}
 		}
 	}}

@@ -21,7 +21,7 @@ func builtInDrivers() VendorRule {
 }
 
 func (h *vendorHost) findBuiltIn() []Finding {
-	if h.in.OtherKernel() {
+	if h.otherKernel {
 		return nil // the configuration is another kernel's
 	}
 	mlx4 := slices.ContainsFunc(h.cards, func(c hostCard) bool { return c.driver == "mlx4_core" })
@@ -67,8 +67,8 @@ func (h *vendorHost) findBuiltIn() []Finding {
 // loadableModules: a kernel that loads none cannot take a stack's.
 func loadableModules() VendorRule {
 	return VendorRule{Name: "loadable-modules", Source: "CONFIG_MODULES of the kernel", Judge: func(h *vendorHost, c *Candidate) {
-		config := h.in.Facts.Kernel.Config
-		if !h.vendor() || h.in.OtherKernel() || config.Or(nil)["MODULES"] != "n" {
+		config := &h.in.Facts.Kernel.Config
+		if !h.vendor() || h.otherKernel || config.Or(nil)["MODULES"] != "n" {
 			return
 		}
 		c.refuse(h.once("loadable-modules", func() []Finding {

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/rdmactl/rdmactl/profiles/matrix"
@@ -61,7 +60,7 @@ func (h *vendorHost) serves(card *hostCard, generation string, r *matrix.Release
 				continue
 			}
 			if branch := list[i].Recommended; branch != "" && branch != r.Branch && !Names(h.in.Version, r) {
-				return answerNo, h.say("elsewhere "+card.name+generation, func() Finding {
+				return answerNo, h.say(cause{rule: "elsewhere", of: card.name, and: generation}, func() Finding {
 					return Finding{
 						Code: CardElsewhere, Effect: Refuse, Source: firstSource(list[i].Source, card.source),
 						Text: card.name + " is served by the branch " + branch + " of " + h.stack + ", which is the one for it; another is taken only when its version is named (" + list[i].Text + ")",
@@ -70,7 +69,7 @@ func (h *vendorHost) serves(card *hostCard, generation string, r *matrix.Release
 			}
 			return answerYes, Finding{}
 		}
-		return answerNo, h.say("rule "+card.name+generation, func() Finding {
+		return answerNo, h.say(cause{rule: "card rule", of: card.name, and: generation}, func() Finding {
 			return Finding{Code: CardNotServed, Effect: Refuse, Text: card.name + ": " + list[0].Text + h.otherCardsFine(card), Source: firstSource(list[0].Source, card.source)}
 		})
 	}
@@ -78,7 +77,7 @@ func (h *vendorHost) serves(card *hostCard, generation string, r *matrix.Release
 	case slices.Contains(r.Cards, generation):
 		return answerYes, Finding{}
 	case len(r.Cards) > 0:
-		found := h.say("list "+card.name+generation, func() Finding {
+		found := h.say(cause{rule: "card list", of: card.name, and: generation}, func() Finding {
 			return Finding{
 				Code: CardNotServed, Effect: Refuse,
 				Text: card.name + " is not in the release's table of supported hardware" + h.otherCardsFine(card),
@@ -92,7 +91,7 @@ func (h *vendorHost) serves(card *hostCard, generation string, r *matrix.Release
 		return answerYes, Finding{}
 	}
 	if !h.everListed(generation) {
-		return answerNo, h.say("never "+card.name+generation, func() Finding {
+		return answerNo, h.say(cause{rule: "never", of: card.name, and: generation}, func() Finding {
 			return Finding{
 				Code: CardNotServed, Effect: Refuse, Source: firstSource(r.Source, card.source),
 				Text: card.name + " is in no hardware table of " + h.stack + " that was seen, of any release" + h.otherCardsFine(card),
@@ -135,7 +134,7 @@ func (h *vendorHost) otherCardsFine(card *hostCard) string {
 }
 
 func (h *vendorHost) unseenCard(card *hostCard, yes, no int) Finding {
-	return h.say(fmt.Sprintf("unseen %s %d %d", card.name, yes, no), func() Finding {
+	return h.say(cause{rule: "unseen", of: card.name, n: yes, m: no}, func() Finding {
 		text := "no hardware table of this release was seen, so nothing says that it serves " + card.name
 		switch {
 		case len(card.generations) == 0:
@@ -156,7 +155,7 @@ func (h *vendorHost) provides(card *hostCard, r *matrix.Release) (answer, Findin
 	if len(r.Providers) == 0 || slices.Contains(r.Providers, provider) {
 		return answerYes, Finding{}
 	}
-	return answerNo, h.say("provider "+card.name, func() Finding {
+	return answerNo, h.say(cause{rule: "provider", of: card.name}, func() Finding {
 		return Finding{
 			Code: CardNotServed, Effect: Refuse, Source: firstSource(r.Source, card.source),
 			Text: card.name + " needs the provider " + provider + ", which the release does not have",

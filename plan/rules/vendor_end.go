@@ -17,7 +17,7 @@ func endOfSupport() VendorRule {
 		if len(end) < len("2006-01") || end[0] < '0' || end[0] > '9' || h.in.Day[:min(len(h.in.Day), len(end))] <= end {
 			return
 		}
-		c.warn(h.say("end "+c.Branch.Name, func() Finding {
+		c.warn(h.say(cause{rule: "end", of: c.Branch.Name}, func() Finding {
 			text := "the branch " + c.Branch.Name + " of " + h.stack + " is past its end of support, " + end
 			if stated {
 				text += " as the vendor states it"

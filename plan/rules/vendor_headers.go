@@ -3,6 +3,8 @@ package rules
 import (
 	"slices"
 	"strings"
+
+	"github.com/rdmactl/rdmactl/profiles/matrix"
 )
 
 // Codes of building modules.
@@ -35,7 +37,7 @@ func (h *vendorHost) findHeaders() []Finding {
 	headers := h.in.Facts.Kernel.Headers
 	source := named(headers.Source, "/lib/modules/"+h.kernel.release+"/build")
 	name := HeadersPackage(h.in)
-	other := h.in.OtherKernel()
+	other := h.otherKernel
 	switch {
 	case headers.IsKnown() && !other, h.headersInstalled():
 		return nil
@@ -104,7 +106,7 @@ func buildTools() VendorRule {
 		if c.Modules != ModulesDKMS && c.Modules != ModulesBuilt || c.Method == InContainer || !h.vendor() {
 			return
 		}
-		c.warn(h.say("tools "+c.Modules+h.needs(c), func() Finding {
+		c.warn(h.say(cause{rule: "tools", of: h.toolKey(c)}, func() Finding {
 			text := "modules are built on this host for kernel " + orUntold(h.kernel.release)
 			switch {
 			case c.Modules == ModulesDKMS:
@@ -135,6 +137,22 @@ func buildTools() VendorRule {
 			return Finding{Code: BuildNeeds, Effect: Warn, Text: text, Source: "DOCA-Host and MLNX_OFED installation guides"}
 		}))
 	}}
+}
+
+// toolKey is the same for releases that need the same.
+type toolKey struct {
+	modules string
+	layout  *matrix.Layout
+}
+
+func (h *vendorHost) toolKey(c *Candidate) string {
+	key := toolKey{c.Modules, c.Layout}
+	text, known := h.toolKeys[key]
+	if !known {
+		text = c.Modules + h.needs(c)
+		h.toolKeys[key] = text
+	}
+	return text
 }
 
 func (h *vendorHost) needs(c *Candidate) string {

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/rdmactl/rdmactl/facts"
@@ -47,7 +48,27 @@ type vendorHost struct {
 	doubts []Finding
 	listed map[string]bool // generations that any release's table has
 	// said are findings that the same cause gives for many releases.
-	said map[string]Finding
+	said map[cause]Finding
+	// rowsAbout are the rows that are about this system, those of the i-th release from rowsOf[i] to rowsOf[i+1].
+	rowsAbout []systemMatch
+	rowsOf    []int
+	at        int // the position of the release that is judged
+	listing   *matrix.Listed
+	// otherKernel and arch32 are asked for every release.
+	otherKernel, arch32 bool
+	toolKeys            map[toolKey]string
+}
+
+// cause tells findings of one rule apart: of is the rule's own word for it.
+type cause struct {
+	rule, of, and string
+	n, m          int
+}
+
+// systemMatch is a row about the host's system, see vendorSystem.matches.
+type systemMatch struct {
+	row             *matrix.Row
+	official, minor bool
 }
 
 // hostCard is one card of the host, seen or stated. Functions of one generation are one card.
@@ -62,9 +83,11 @@ type hostCard struct {
 }
 
 func newVendorHost(in Input, stack string) *vendorHost {
-	h := &vendorHost{in: in, matrix: in.Matrix, stack: stack, system: systemOf(in), fixed: map[string][]Finding{}, said: map[string]Finding{}, listed: map[string]bool{}, labels: map[string]seenLabels{}}
+	h := &vendorHost{in: in, matrix: in.Matrix, stack: stack, system: systemOf(in), fixed: map[string][]Finding{}, said: map[cause]Finding{}, listed: map[string]bool{}, labels: map[string]seenLabels{}, toolKeys: map[toolKey]string{}}
 	h.kernel = kernelOf(in, h.system.id)
 	h.arch, h.archSource = printable(in.Facts.Kernel.Arch.Or("")), in.Facts.Kernel.Arch.Source
+	h.otherKernel, h.arch32 = in.OtherKernel(), slices.Contains(machines32(), h.arch)
+	h.findRows()
 	h.cards = hostCards(in)
 	for i := range h.cards {
 		h.cards[i].rules = map[string][]matrix.CardRule{}
@@ -78,7 +101,9 @@ func newVendorHost(in Input, stack string) *vendorHost {
 	h.packages, _ = InstalledPackages(in.Facts)
 	h.fitGA = h.fitWithout()
 	h.enforced, h.enforcedSource = h.signaturesEnforced()
-	for _, b := range h.matrix.Builds(stack) {
+	builds := h.matrix.Builds(stack)
+	for i := range builds {
+		b := builds[i]
 		any := b
 		any.Versions = nil
 		if h.kernel.kind != kernelUntold && h.matrix.Applies(any, version.StackVersion{}, h.system.rowID(), h.system.rowVersion(), h.kernel.parsed) {
@@ -86,14 +111,6 @@ func newVendorHost(in Input, stack string) *vendorHost {
 		}
 	}
 	return h
-}
-
-func (h *vendorHost) branch(r *matrix.Release) *matrix.Branch {
-	b, ok := h.matrix.Branch(h.stack, r.Branch)
-	if !ok {
-		return nil
-	}
-	return b
 }
 
 // vendor says that the stack brings kernel modules of its own that replace the kernel's.
@@ -109,8 +126,31 @@ func (h *vendorHost) once(rule string, find func() []Finding) []Finding {
 	return found
 }
 
+// findRows takes the rows about this system out of those of all releases.
+func (h *vendorHost) findRows() {
+	like := ""
+	if h.system.like != "" {
+		like = "rhel"
+	}
+	releases := len(h.matrix.Releases(h.stack))
+	h.rowsOf = make([]int, releases+1)
+	rows := h.matrix.SystemRows(h.stack, h.system.id, like)
+	for at := range releases {
+		h.rowsOf[at] = len(h.rowsAbout)
+		for ; len(rows) > 0 && rows[0].Release == at; rows = rows[1:] {
+			if official, minor, ok := h.system.matches(rows[0].Row); ok {
+				h.rowsAbout = append(h.rowsAbout, systemMatch{rows[0].Row, official, minor})
+			}
+		}
+	}
+	h.rowsOf[releases] = len(h.rowsAbout)
+}
+
+// rowsFor are the rows about this system of the release at a position.
+func (h *vendorHost) rowsFor(at int) []systemMatch { return h.rowsAbout[h.rowsOf[at]:h.rowsOf[at+1]] }
+
 // say keeps one finding for a cause that many releases share.
-func (h *vendorHost) say(key string, make func() Finding) Finding {
+func (h *vendorHost) say(key cause, make func() Finding) Finding {
 	f, done := h.said[key]
 	if !done {
 		f = make()

@@ -10,7 +10,7 @@ func kernelOutside() VendorRule {
 		if !h.vendor() || h.kernel.kind != kernelOther && h.kernel.kind != kernelCandidate {
 			return
 		}
-		found := h.say("kernel-outside", func() Finding {
+		found := h.say(cause{rule: "kernel-outside"}, func() Finding {
 			text := "kernel " + h.kernel.release + " is not a kernel of " + h.system.name + "; such kernels are outside every support matrix"
 			if h.kernel.kind == kernelCandidate {
 				text = "kernel " + h.kernel.release + " is a release candidate; -rc kernels are outside every support matrix"

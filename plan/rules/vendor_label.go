@@ -20,7 +20,7 @@ func (h *vendorHost) label(c *Candidate) string {
 	if c.Holding != nil || usual == "" || h.in.Method == InContainer || h.stack != "mlnx-ofed" && h.stack != "doca-ofed" {
 		return usual // no path of the vendor is made of it
 	}
-	exact, near := h.seenLabel(c.Release, usual)
+	exact, near := h.seenLabel(h.at, usual)
 	if exact != "" {
 		return exact
 	}
@@ -49,8 +49,11 @@ type branchLabels struct{ exact, near string }
 
 func (h *vendorHost) seenLabels(usual string) seenLabels {
 	all := seenLabels{branches: map[string]branchLabels{}}
-	for _, r := range h.matrix.Releases(h.stack) {
-		exact, near := h.seenLabel(r, usual)
+	for at, r := range h.matrix.Releases(h.stack) {
+		exact, near := h.seenLabel(at, usual)
+		if exact == "" && near == "" {
+			continue
+		}
 		branch := all.branches[r.Branch]
 		if branch.exact == "" {
 			branch.exact = exact
@@ -66,16 +69,13 @@ func (h *vendorHost) seenLabels(usual string) seenLabels {
 	return all
 }
 
-// seenLabel looks for the usual name among the labels of a release's rows; near is that of another point
+// seenLabel looks for the usual name among the labels of the rows of the release at a position; near is that of another point
 // release of the same Debian, or a name that is made otherwise. Names of files have no dot (rhel94), those
 // of paths have.
-func (h *vendorHost) seenLabel(r *matrix.Release, usual string) (exact, near string) {
-	for i := range r.Rows {
-		row := &r.Rows[i]
-		if row.Label == "" {
-			continue
-		}
-		if _, minor, ok := h.system.matches(row); !ok || !minor && h.system.id != "debian" && dotless(row.Label) != dotless(usual) {
+func (h *vendorHost) seenLabel(at int, usual string) (exact, near string) {
+	for _, m := range h.rowsFor(at) {
+		row := m.row
+		if row.Label == "" || !m.minor && h.system.id != "debian" && dotless(row.Label) != dotless(usual) {
 			continue
 		}
 		if dotless(row.Label) == dotless(usual) {
@@ -106,7 +106,7 @@ func vendorPath() VendorRule {
 		if h.stack != "mlnx-ofed" && h.stack != "doca-ofed" || c.Label != "" || c.Holding != nil || c.Method == InContainer {
 			return
 		}
-		c.warn(h.say("path", func() Finding {
+		c.warn(h.say(cause{rule: "path"}, func() Finding {
 			return Finding{
 				Code: PathNotKnown, Effect: Warn, Source: "the compatibility matrix",
 				Text: "no source names the vendor's file or path of " + h.stack + " for " + h.system.name + orArch(h.arch) +

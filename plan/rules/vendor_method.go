@@ -134,7 +134,7 @@ func (h *vendorHost) weakUpdates(kmp *matrix.KMP, rebuild bool) Finding {
 	case h.fit == fitUntold:
 		text = "no source tells the kernel that the prebuilt modules are for; that may be another one than " + h.kernel.release
 	}
-	return h.say("weak-updates "+text, func() Finding {
+	return h.say(cause{rule: "weak-updates", of: text}, func() Finding {
 		return Finding{
 			Code: WeakUpdatesDecide, Effect: Warn, Source: firstSource(kmp.Source, "MLNX_OFED, Application Binary Interface (ABI) incompatibility with kernel modules (weak-updates)"),
 			Text: text + ": they serve it when weak-updates links them, and must be built for it when no links appear",

@@ -18,7 +18,7 @@ func vendorModulesBelow() VendorRule {
 
 func (h *vendorHost) findForeignModules() []Finding {
 	traces := foreignTraces(h.in)
-	if len(traces) == 0 || h.in.OtherKernel() {
+	if len(traces) == 0 || h.otherKernel {
 		return nil
 	}
 	t := traces[0]

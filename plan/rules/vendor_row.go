@@ -47,8 +47,8 @@ func systemRow() VendorRule {
 		if h.stack == "rdma-core" {
 			return
 		}
-		c.Layout, _ = h.matrix.Layout(h.stack, h.version, h.system.family)
-		best, weak, otherArch := h.rows(c.Release)
+		c.Layout = h.listing.Layout(h.system.family)
+		best, weak, otherArch := h.rows(c)
 		held := h.held(c)
 		c.Label = h.label(c)
 		if best == nil && !held && h.excludedByTable(c, weak, otherArch) {
@@ -91,35 +91,35 @@ func systemRow() VendorRule {
 
 // rows finds the best row of the vendor's own tables, the strongest other evidence, and whether there
 // are rows for other architectures only.
-func (h *vendorHost) rows(r *matrix.Release) (best, weak *rowMatch, otherArch bool) {
+func (h *vendorHost) rows(c *Candidate) (best, weak *rowMatch, otherArch bool) {
 	h.made = false
-	consider := func(rows []matrix.Row) {
-		for i := range rows {
-			row := &rows[i]
-			official, minor, ok := h.system.matches(row)
-			if !ok {
-				continue
-			}
-			if row.Arch != "" && h.arch != "" && row.Arch != h.arch {
-				otherArch = true
-				continue
-			}
-			m := rowMatch{row: row, official: official, minor: minor}
-			h.made = h.made || minor && row.Evidence != matrix.DriverContainer
-			m.fit, m.table, m.ga = h.fitOf(row)
-			documents := row.Evidence == matrix.DocumentedTable && minor ||
-				row.Evidence == matrix.DriverContainer && h.in.Method == InContainer && m.fit == fitExact
-			switch {
-			case documents && (best == nil || h.better(&m, best)):
-				best = &m
-			case !documents && (weak == nil || h.better(&m, weak)):
-				weak = &m
-			}
+	consider := func(row *matrix.Row, official, minor bool) {
+		if row.Arch != "" && h.arch != "" && row.Arch != h.arch {
+			otherArch = true
+			return
+		}
+		m := rowMatch{row: row, official: official, minor: minor}
+		h.made = h.made || minor && row.Evidence != matrix.DriverContainer
+		m.fit, m.table, m.ga = h.fitOf(row)
+		documents := row.Evidence == matrix.DocumentedTable && minor ||
+			row.Evidence == matrix.DriverContainer && h.in.Method == InContainer && m.fit == fitExact
+		switch {
+		case documents && (best == nil || h.better(&m, best)):
+			best = &m
+		case !documents && (weak == nil || h.better(&m, weak)):
+			weak = &m
 		}
 	}
-	consider(r.Rows)
-	if b := h.branch(r); b != nil {
-		consider(b.Rows)
+	for _, m := range h.rowsFor(h.at) {
+		consider(m.row, m.official, m.minor)
+	}
+	if c.Branch != nil {
+		for i := range c.Branch.Rows {
+			row := &c.Branch.Rows[i]
+			if official, minor, ok := h.system.matches(row); ok {
+				consider(row, official, minor)
+			}
+		}
 	}
 	return best, weak, otherArch
 }
@@ -146,7 +146,7 @@ func (h *vendorHost) better(a, b *rowMatch) bool {
 
 // matches says whether a row is about the system, whether it names the system itself, and whether it
 // names the minor release. Another minor release of RHEL is never a match.
-func (s vendorSystem) matches(row *matrix.Row) (official, minor, ok bool) {
+func (s *vendorSystem) matches(row *matrix.Row) (official, minor, ok bool) {
 	own := row.ID == s.id || slices.Contains(row.Covers, s.id)
 	if !own && (s.like == "" || row.ID != "rhel") || s.version == "" {
 		return false, false, false
@@ -275,7 +275,7 @@ func (h *vendorHost) documented(c *Candidate, m *rowMatch) {
 
 // unofficial is the reason, and the warning, for a rebuild that no row names.
 func (h *vendorHost) unofficial() Finding {
-	return h.say("unofficial", func() Finding {
+	return h.say(cause{rule: "unofficial"}, func() Finding {
 		return Finding{
 			Code: RebuildOfRHEL, Effect: Warn, Source: h.system.source,
 			Text: h.system.name + " is judged as RHEL " + h.system.like + ", of which it is a rebuild (--distro RHEL" + h.system.like +
@@ -301,7 +301,7 @@ func (k vendorKernel) whose() string {
 // excludedByTable refuses what a whole table does not have.
 func (h *vendorHost) excludedByTable(c *Candidate, weak *rowMatch, otherArch bool) bool {
 	if h.stack == "ofed" && weak == nil {
-		c.refuse(h.say("ofed", func() Finding {
+		c.refuse(h.say(cause{rule: "ofed"}, func() Finding {
 			return Finding{
 				Code: OFEDNotDocumented, Effect: Refuse, Source: firstSource(c.Release.Source, "the compatibility matrix"),
 				Text: "OFED of the OpenFabrics Alliance is named for few systems, and no source names this release for " + h.system.name + orArch(h.arch) + "; OFED ended in 2019",
@@ -329,7 +329,7 @@ func (h *vendorHost) excludedByTable(c *Candidate, weak *rowMatch, otherArch boo
 func (h *vendorHost) undocumented(c *Candidate, weak *rowMatch, otherArch bool) {
 	c.Status = Unknown
 	if weak == nil {
-		c.because(h.say(noRowKey(otherArch), func() Finding {
+		c.because(h.say(cause{rule: noRowKey(otherArch)}, func() Finding {
 			text := "no source seen says whether this release supports " + h.system.name + orArch(h.arch)
 			if otherArch {
 				text += "; it is named for other architectures"
@@ -337,24 +337,31 @@ func (h *vendorHost) undocumented(c *Candidate, weak *rowMatch, otherArch bool) 
 			return Finding{Code: NoRow, Effect: Warn, Text: text, Source: "the compatibility matrix"}
 		}))
 	} else {
-		name := weak.row.ID + " " + weak.row.VersionID
-		code, text := BundleSeen, "a bundle or repository for "+name+" was seen; that the vendor made one says nothing of support"
-		switch weak.row.Evidence {
-		case matrix.DocumentedTable:
-			code, text = NoRow, "the vendor's table has "+name+", which is not quite this system"
-		case matrix.DriverContainer:
-			code, text = DriverContainerSeen, "the vendor builds its driver container for "+name+"; a container compiles on the node and says nothing of packages"
-		case matrix.ThirdParty:
-			code, text = ThirdPartyMatrix, "another product's support matrix pairs the branch with "+name+"; the vendor's own was not seen"
-		case matrix.Tested:
-			code, text = TestedElsewhere, "others report tests on "+name+"; the vendor's own table was not seen"
-		case matrix.BundleName:
-		}
-		if weak.row.Arch == "" {
-			text += " (no architecture told)"
-		}
-		c.because(Finding{Code: code, Effect: Warn, Text: text, Source: rowSource(weak.row, c.Release)})
+		found := h.say(cause{rule: string(weak.row.Evidence), of: weak.row.ID, and: weak.row.VersionID, n: min(len(weak.row.Arch), 1)}, func() Finding { return seenOnly(weak.row) })
+		found.Source = rowSource(weak.row, c.Release)
+		c.because(found)
 	}
+}
+
+// seenOnly says what a row tells that is no row of the vendor's table for this system.
+func seenOnly(row *matrix.Row) Finding {
+	name := row.ID + " " + row.VersionID
+	code, text := BundleSeen, "a bundle or repository for "+name+" was seen; that the vendor made one says nothing of support"
+	switch row.Evidence {
+	case matrix.DocumentedTable:
+		code, text = NoRow, "the vendor's table has "+name+", which is not quite this system"
+	case matrix.DriverContainer:
+		code, text = DriverContainerSeen, "the vendor builds its driver container for "+name+"; a container compiles on the node and says nothing of packages"
+	case matrix.ThirdParty:
+		code, text = ThirdPartyMatrix, "another product's support matrix pairs the branch with "+name+"; the vendor's own was not seen"
+	case matrix.Tested:
+		code, text = TestedElsewhere, "others report tests on "+name+"; the vendor's own table was not seen"
+	case matrix.BundleName:
+	}
+	if row.Arch == "" {
+		text += " (no architecture told)"
+	}
+	return Finding{Code: code, Effect: Warn, Text: text}
 }
 
 func noRowKey(otherArch bool) string {

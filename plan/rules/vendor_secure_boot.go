@@ -33,7 +33,7 @@ func secureBoot() VendorRule {
 		case c.Modules == ModulesPrebuilt && signed && slices.ContainsFunc(sb.EnrolledKeys.Or(nil), vendorKey):
 			return
 		}
-		c.warn(h.say("secure boot "+c.Modules, func() Finding {
+		c.warn(h.say(cause{rule: "secure boot", of: c.Modules}, func() Finding {
 			f := Finding{Code: UnsignedModules, Effect: Warn, Source: source}
 			f.Text = why + ", and modules that are built on this host are not signed: sign them with a key that is enrolled, or they do not load"
 			switch c.Modules {
@@ -68,7 +68,7 @@ func (h *vendorHost) signaturesEnforced() (why, source string) {
 		return "Secure Boot is on", sb.Enabled.Source
 	case sb.SigEnforce.Or(false):
 		return "the kernel enforces module signatures (module.sig_enforce)", sb.SigEnforce.Source
-	case !h.in.OtherKernel() && h.in.Facts.Kernel.Config.Or(nil)["MODULE_SIG_FORCE"] == "y":
+	case !h.otherKernel && h.in.Facts.Kernel.Config.Or(nil)["MODULE_SIG_FORCE"] == "y":
 		return "the kernel is built to load signed modules only (CONFIG_MODULE_SIG_FORCE=y)", h.in.Facts.Kernel.Config.Source
 	case lockdown.Or("") == "integrity" || lockdown.Or("") == "confidentiality":
 		return "the kernel is locked down (" + lockdown.Value + ")", lockdown.Source

@@ -64,14 +64,14 @@ func upgradePath() VendorRule {
 		modern := h.stack == "doca-ofed" || len(to) > 0 && to[0] >= 5
 		switch {
 		case h.stack == "doca-ofed" && was.stack == "doca-ofed" && (was.driver() && slices.Compare(was.digits, []int{24, 1}) < 0 || !was.driver() && slices.Compare(was.digits, []int{2, 6}) < 0):
-			c.warn(h.say("in place", func() Finding {
+			c.warn(h.say(cause{rule: "in place"}, func() Finding {
 				return Finding{
 					Code: UpgradeNotInPlace, Effect: Warn, Source: was.source,
 					Text: "doca-ofed " + was.version + " is installed, and an upgrade in place is possible from 2.6.0 on only: it must be removed whole first (ofed_uninstall.sh --force)",
 				}
 			}))
 		case h.stack == "doca-ofed" && was.stack == "mlnx-ofed":
-			c.warn(h.say("in place", func() Finding {
+			c.warn(h.say(cause{rule: "in place"}, func() Finding {
 				return Finding{
 					Code: UpgradeNotInPlace, Effect: Warn, Source: was.source,
 					Text: "mlnx-ofed " + was.version + " is installed, and an upgrade to doca-ofed in place is documented from doca-ofed 2.6.0 on only: " +
@@ -80,7 +80,7 @@ func upgradePath() VendorRule {
 			}))
 		}
 		if was.stack == "mlnx-ofed" && was.digits[0] < 5 && modern {
-			c.warn(h.say("verbs", func() Finding {
+			c.warn(h.say(cause{rule: "verbs"}, func() Finding {
 				return Finding{
 					Code: VerbsAPIChanged, Effect: Warn, Source: was.source,
 					Text: "mlnx-ofed " + was.version + " is installed; from 5.0 on the verbs are those of rdma-core, so programs built for its default libraries (experimental verbs) must be built anew",
@@ -88,7 +88,7 @@ func upgradePath() VendorRule {
 			}))
 		}
 		if was.stack == "mlnx-ofed" && slices.Compare(was.digits, []int{5, 6}) < 0 && (h.stack == "doca-ofed" || slices.Compare(to, []int{5, 6}) >= 0) {
-			c.warn(h.say("names", func() Finding {
+			c.warn(h.say(cause{rule: "names"}, func() Finding {
 				return Finding{
 					Code: NamesChange, Effect: Warn, Source: was.source,
 					Text: "mlnx-ofed " + was.version + " names interfaces with 82-net-setup-link.rules, which releases from 5.6 on do not bring: names of network interfaces change",

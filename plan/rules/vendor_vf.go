@@ -15,7 +15,7 @@ func virtualFunctions() VendorRule {
 				return
 			}
 		}
-		c.warn(h.say("vf", func() Finding {
+		c.warn(h.say(cause{rule: "vf"}, func() Finding {
 			return Finding{
 				Code: FirmwareNotHere, Effect: Warn, Source: h.cards[0].source,
 				Text: h.cards[0].name + ": the firmware belongs to the machine that has the card, so no firmware is updated here (the vendor's installer takes --without-fw-update, and --skip-unsupported-devices-check)",

@@ -3,7 +3,9 @@ package pciid
 import (
 	"fmt"
 	"go/format"
+	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -60,7 +62,7 @@ func TestLookup(t *testing.T) {
 
 func TestEveryNICOfTheVendorHasAGeneration(t *testing.T) {
 	nics := 0
-	for key, fn := range load(t).byID {
+	for key, fn := range ofYAML(t).byID {
 		if fn.Vendor != Mellanox || fn.Role != NIC {
 			continue
 		}
@@ -91,7 +93,7 @@ func TestByFirmware(t *testing.T) {
 			t.Errorf("ByFirmware(%q) = %q, %v", version, got, ok)
 		}
 	}
-	for _, generation := range table.byFirmware {
+	for _, generation := range ofYAML(t).byFirmware {
 		if !slices.Contains(table.Generations(), generation) {
 			t.Errorf("firmware of the unknown generation %s", generation)
 		}
@@ -109,7 +111,7 @@ func TestFaultyTables(t *testing.T) {
 	} {
 		f, err := parse("t.yaml", []byte(text))
 		if err == nil {
-			_, err = tableOf("t.yaml", f)
+			_, err = sourceOf("t.yaml", f)
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", text, err, want)
@@ -127,25 +129,16 @@ func TestGenerated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Each function on a line of its own, so that a change of the YAML is a change of as many lines.
-	plain := func(v any) string { return strings.ReplaceAll(fmt.Sprintf("%#v", v), "pciid.", "") }
-	var text strings.Builder
-	fmt.Fprintf(&text, "// Code generated from ids.yaml by RDMACTL_UPDATE=1 go test; DO NOT EDIT.\n\npackage pciid\n\n"+
-		"func document() file {\nreturn file{\nAPIVersion: %q,\nKind: %q,\nFirmware: %s,\nGroups: []group{\n", f.APIVersion, f.Kind, plain(f.Firmware))
-	for _, g := range f.Groups {
-		functions := g.Functions
-		g.Functions = nil
-		head, ok := strings.CutSuffix(strings.TrimPrefix(plain(g), "group"), "[]function(nil)}")
-		if !ok {
-			t.Fatalf("a group's functions are not its last field: %s", plain(g))
-		}
-		text.WriteString(head + "[]function{\n")
-		for _, fn := range functions {
-			text.WriteString(strings.TrimPrefix(plain(fn), "function") + ",\n")
-		}
-		text.WriteString("}},\n")
+	src, err := sourceOf("ids.yaml", f)
+	if err != nil {
+		t.Fatal(err)
 	}
-	text.WriteString("},\n}\n}\n")
+	var text strings.Builder
+	text.WriteString("// Code generated from ids.yaml by RDMACTL_UPDATE=1 go test; DO NOT EDIT.\n\npackage pciid\n\n")
+	writeByID(&text, f, src)
+	writeSwitch(&text, "byName", "key", src.byName, func(fn Function) string { return fn.Device })
+	writeSwitch(&text, "byFirmware", "major", src.byFirmware, func(generation string) string { return generation })
+	fmt.Fprintf(&text, "func generations() []string {\nreturn %#v\n}\n", src.generations)
 	want, err := format.Source([]byte(text.String()))
 	if err != nil {
 		t.Fatal(err)
@@ -161,8 +154,112 @@ func TestGenerated(t *testing.T) {
 	}
 }
 
+// writeByID writes each function on a line of its own, in the order of the YAML, so that a change of it is a
+// change of as many lines.
+func writeByID(text *strings.Builder, f file, src *source) {
+	var vendors []string
+	for _, g := range f.Groups {
+		if !slices.Contains(vendors, g.Vendor) {
+			vendors = append(vendors, g.Vendor)
+		}
+	}
+	text.WriteString("func byID(vendor, device string) (Function, bool) {\nswitch vendor {\n")
+	for _, vendor := range vendors {
+		fmt.Fprintf(text, "case %q:\nswitch device {\n", vendor)
+		for _, g := range f.Groups {
+			for _, fn := range g.Functions {
+				if g.Vendor != vendor {
+					continue
+				}
+				out := fmt.Sprintf("%#v", src.byID[vendor+":"+fn.IDs[0]])
+				out = strings.ReplaceAll(out, "pciid.", "")
+				out = strings.Replace(out, fmt.Sprintf("Device:%q", fn.IDs[0]), "Device: device", 1)
+				fmt.Fprintf(text, "case %s:\nreturn %s, true\n", strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%#v", fn.IDs), "[]string{"), "}"), out)
+			}
+		}
+		text.WriteString("}\n")
+	}
+	text.WriteString("}\nreturn Function{}, false\n}\n\n")
+}
+
+// writeSwitch writes a function that looks a text up.
+func writeSwitch[V any](text *strings.Builder, name, of string, values map[string]V, value func(V) string) {
+	fmt.Fprintf(text, "func %s(%s string) (string, bool) {\nswitch %s {\n", name, of, of)
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		fmt.Fprintf(text, "case %q:\nreturn %q, true\n", key, value(values[key]))
+	}
+	text.WriteString("}\nreturn \"\", false\n}\n\n")
+}
+
+// ofYAML is the table as ids.yaml has it.
+func ofYAML(t *testing.T) *source {
+	t.Helper()
+	data, err := os.ReadFile("ids.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := parse("ids.yaml", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := sourceOf("ids.yaml", f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return src
+}
+
+// TestCodeAnswersAsYAML asks the code for all that the YAML has, and for what is beside it.
+func TestCodeAnswersAsYAML(t *testing.T) {
+	src, table := ofYAML(t), load(t)
+	found := 0
+	for vendor := range map[string]bool{"15b3": true, "1d0f": true, "14e4": true, "8086": true, "02c9": true, "": true} {
+		for n := range 1 << 16 {
+			device := fmt.Sprintf("%04x", n)
+			want, listed := src.byID[vendor+":"+device]
+			got, ok := table.Lookup(vendor, device)
+			if ok != listed || !reflect.DeepEqual(got, want) {
+				t.Fatalf("%s:%s is %+v %v, want %+v %v", vendor, device, got, ok, want, listed)
+			}
+			if ok {
+				found++
+			}
+		}
+	}
+	for key, want := range src.byID {
+		if got, ok := table.Lookup(want.Vendor, want.Device); !ok || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s is %+v %v", key, got, ok)
+		}
+	}
+	for key, want := range src.byName {
+		if got, ok := table.ByName(want.Vendor, strings.ToUpper(want.Name)); !ok || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s is %+v %v", key, got, ok)
+		}
+		if got, ok := table.ByName("02c9", want.Name); ok {
+			t.Errorf("%s of another vendor is %+v", want.Name, got)
+		}
+		if got, ok := table.ByName(want.Vendor, want.Name+" "); ok {
+			t.Errorf("%s is %+v", want.Name+" ", got)
+		}
+	}
+	for major, want := range src.byFirmware {
+		if got, ok := table.ByFirmware(major + ".1"); got != want || !ok {
+			t.Errorf("firmware %s is of %s %v", major, got, ok)
+		}
+	}
+	if got := table.Generations(); !slices.Equal(got, src.generations) {
+		t.Errorf("generations %v, want %v", got, src.generations)
+	}
+	if found < 60 {
+		t.Errorf("%d functions were found", found)
+	}
+}
+
 func BenchmarkLoad(b *testing.B) {
+	b.ReportAllocs()
 	for b.Loop() {
-		load(b)
+		if _, ok := load(b).Lookup("15b3", "1017"); !ok {
+			b.Fatal("it is not there")
+		}
 	}
 }
