@@ -11,15 +11,17 @@ import (
 	"github.com/rdmactl/rdmactl/host"
 )
 
-// access finds the interface of the default route and the driver below it. A stack whose driver
-// carries it cannot be reloaded without cutting the administrator off.
-func (p probe) access(netdevs facts.Field[[]facts.Netdev]) facts.Access {
+// access finds the interfaces of the default route and of the login session and the drivers below them. A
+// stack whose driver carries one of them cannot be reloaded without cutting the administrator off.
+func (p probe) access(netdevs facts.Field[[]facts.Netdev], container facts.Field[bool]) facts.Access {
 	if p.told.Kind == "root" {
 		const source = "an image has no routes"
-		return facts.Access{
+		a := facts.Access{
 			DefaultRouteNetdev: facts.Field[string]{Source: source}, DefaultRouteDriver: facts.Field[string]{Source: source},
 			DefaultRouteHardware: facts.Field[[]string]{Source: source},
 		}
+		p.session(&a, netdevs, container)
+		return a
 	}
 	route := p.defaultRoute()
 	a := facts.Access{DefaultRouteNetdev: route, DefaultRouteDriver: facts.Field[string]{State: route.State, Source: route.Source, Error: route.Error}}
@@ -28,6 +30,7 @@ func (p probe) access(netdevs facts.Field[[]facts.Netdev]) facts.Access {
 		a.DefaultRouteHardware = p.hardwareBelow(name, netdevs)
 		a.DefaultRouteDriver = p.driversBelow(name, netdevs, 0)
 	}
+	p.session(&a, netdevs, container)
 	return a
 }
 

@@ -73,7 +73,7 @@ func HostWithKernel(ctx context.Context, r host.Reader, release string) facts.Fa
 	if p.evidence() {
 		f.RDMA = withNamedDrivers(f.RDMA)
 	}
-	f.Access = p.access(f.Netdevs)
+	f.Access = p.access(f.Netdevs, f.Platform.Container)
 	f.Userspace = copies.owned(f.Packages)
 	p.describeWanted(&f)
 	p.complete(&f)

@@ -64,6 +64,7 @@ func (p probe) userspace(arch facts.Field[string]) userspaceFiles {
 	default:
 		out.Libibverbs = facts.None[[]facts.Libibverbs](verbsLibrary + " on the loader's path")
 	}
+	out.Built = p.built(arch.Or(""), out.Libibverbs)
 	return out
 }
 

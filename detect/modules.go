@@ -73,12 +73,17 @@ func (p probe) modules(k facts.Kernel) facts.Modules {
 	}
 	stack := stackModules()
 	m.OnDisk = make([]facts.DiskModule, len(stack))
-	var wg sync.WaitGroup // modules.dep is searched and files are unpacked: work for every core
+	one := func(i int, s stackModule) {
+		read := described(s.name) || isDriver(s.name) && isLoaded(m.Loaded, s.name) || p.evidence()
+		m.OnDisk[i] = p.diskModule(release, s, k.Config, read)
+	}
+	var wg sync.WaitGroup
 	for i, s := range stack {
-		wg.Go(func() {
-			read := described(s.name) || isDriver(s.name) && isLoaded(m.Loaded, s.name) || p.evidence()
-			m.OnDisk[i] = p.diskModule(release, s, k.Config, read)
-		})
+		if p.evidence() {
+			one(i, s) // a look into a map: to start a goroutine and to grow its stack takes longer
+		} else {
+			wg.Go(func() { one(i, s) }) // modules.dep is searched and files are unpacked: work for every core
+		}
 	}
 	wg.Wait()
 	p.completeLoaded(&m)
@@ -166,7 +171,8 @@ func (p probe) diskModule(release string, s stackModule, config facts.Field[map[
 		}
 	}
 	if read && !m.Path.IsAbsent() {
-		p.describeModule(release, &m)
+		info, readErr := kmod.ReadFound(p.ctx, p.r, release, s.name, at, err)
+		describe(p.evidence(), release, &m, info, readErr)
 	}
 	return m
 }
@@ -183,8 +189,13 @@ func (p probe) depmodMissing(release string) bool {
 }
 
 func (p probe) describeModule(release string, m *facts.DiskModule) {
-	source := "modinfo " + m.Name
 	info, err := kmod.Read(p.ctx, p.r, release, m.Name)
+	describe(p.evidence(), release, m, info, err)
+}
+
+// describe adds what a module's text says, or why there is none.
+func describe(evidence bool, release string, m *facts.DiskModule, info kmod.Info, err error) {
+	source := "modinfo " + m.Name
 	if err != nil && m.Path.IsUnknown() {
 		err = host.ErrUnknown // there is no file that could have failed
 	}
@@ -201,7 +212,7 @@ func (p probe) describeModule(release string, m *facts.DiskModule) {
 		m.Origin = facts.Is(string(kmod.OriginOf(release, info.Filename)), source)
 	}
 	// An excerpt has not every line; the file itself has, from the first (filename) to vermagic.
-	whole := !p.evidence() || info.Filename != "" && info.Vermagic != ""
+	whole := !evidence || info.Filename != "" && info.Vermagic != ""
 	value := func(s string) facts.Field[string] {
 		switch {
 		case s != "":

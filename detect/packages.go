@@ -40,6 +40,7 @@ func (p probe) packages(d facts.Distro) facts.Packages {
 			out.Held = list(names, out.Holds.Source)
 		}
 	}
+	out.Proxies = p.proxies(d, unread)
 	if len(unread) > 0 {
 		out.Unread = unread
 	}
@@ -58,6 +59,7 @@ func (p probe) packages(d facts.Distro) facts.Packages {
 		}
 	}
 	out.Vendor = vendorStack(out, all, d)
+	out.Unmet = p.unmetNeeds()
 	return out
 }
 

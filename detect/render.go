@@ -23,6 +23,9 @@ func Render(w io.Writer, f facts.Facts, color bool) error {
 	t.rows("Application limits", memlockRow(f.Memlock))
 	t.rows("Verbs library", libraryRows(f)...)
 	t.rows("Providers", providerRows(f)...)
+	if rows := builtRows(f.Userspace.Built); len(rows) > 0 {
+		t.rows("Built libraries", rows...)
+	}
 	t.rows("Device nodes", nodesRow(f.Nodes))
 	t.rows("Kernel ULPs", modulesRow(f.Modules, "rdma_cm", "rdma_ucm", "ib_umad", "ib_ipoib", "nvme_rdma", "rpcrdma", "ib_iser", "ib_srp", "smc"))
 	t.rows("Verbs modules", modulesRow(f.Modules, "ib_core", "ib_uverbs"))
@@ -33,6 +36,8 @@ func Render(w io.Writer, f facts.Facts, color bool) error {
 		t.rows("In use by", rows...)
 	}
 	t.rows("Card", cardRows(f.PCI)...)
+	t.rows("Login session", sessionRow(f.Access))
+	t.rows("Proxies", proxyRows(f.Packages.Proxies)...)
 	t.rows("Host", hostRow(f))
 	if len(t.notTold) > 0 {
 		t.gather = false

@@ -39,6 +39,8 @@ Card                0000:5e:00.0 15b3:1017 connectx-5, driver mlx5_core, PCI lin
                       8 GT/s x16
 Host                Rocky Linux 8.10 (Green Obsidian), kernel 4.18.0-553.el8_10.x86_64 x86_64, bare
                       metal, Secure Boot off
+Not told            Login session (/proc/self/stat), Proxies (the package manager's configuration
+                      and the environment)
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -324,6 +324,22 @@ type Userspace struct {
 	Libibverbs Field[[]Libibverbs] `json:"libibverbs"`
 	// DriverConf are the names in /etc/libibverbs.d/*.driver.
 	DriverConf Field[[]string] `json:"driver_conf"`
+	// Built are the copies that were built into directories of their own below /opt/rdma-core, whether
+	// programs find them or not.
+	Built Field[[]BuiltLibrary] `json:"built"`
+}
+
+// BuiltLibrary is a libibverbs of rdma-core in a directory of its own, and the providers beside it.
+type BuiltLibrary struct {
+	Prefix string `json:"prefix"` // such as /opt/rdma-core/65.0
+	Path   string `json:"path"`
+	// Version of rdma-core, from the name of the library's file (libibverbs.so.1.15.65.0), else from Prefix.
+	Version    Field[string]     `json:"version"`
+	PrivateABI Field[int]        `json:"private_abi"`
+	Providers  Field[[]Provider] `json:"providers"`
+	// Active says that this is the copy that the loader finds first, so that programs get it without being
+	// told of it.
+	Active Field[bool] `json:"active"`
 }
 
 // Libibverbs is one copy of libibverbs.so.1 and the providers beside it.
@@ -382,6 +398,15 @@ type Packages struct {
 	Unread map[string]string `json:"unread,omitempty"`
 	// Groups are the installed groups of dnf, where a source tells them.
 	Groups Field[[]string] `json:"groups"`
+	// Proxies are what downloads go through, by the configuration of the package managers and by the
+	// environment of the process, without credentials.
+	Proxies Field[[]Proxy] `json:"proxies"`
+	// Unmet are needs that a package manager or an installer reported as unmet, where evidence has its
+	// messages. None is no proof that all are met.
+	Unmet []UnmetNeed `json:"unmet_needs,omitempty"`
+	// Sizes are those of packages that were asked for by name, from the lists that the package manager has at
+	// hand. They are asked for by plan --compare alone; else nobody looked, and the field is left out.
+	Sizes Field[[]PackageSize] `json:"sizes,omitzero"`
 }
 
 // VendorStack is an installed vendor stack.
@@ -496,6 +521,12 @@ type Access struct {
 	DefaultRouteDriver Field[string] `json:"default_route_driver"`
 	// DefaultRouteHardware are the hardware interfaces below it, through bond, bridge and VLAN.
 	DefaultRouteHardware Field[[]string] `json:"default_route_hardware"`
+	// SessionNetdev has the local address of the ssh session that rdmactl runs in. Absent where it runs in
+	// none: at a console, in a unit or a job.
+	SessionNetdev Field[string] `json:"session_netdev"`
+	// SessionDriver and SessionHardware are as those of the default route.
+	SessionDriver   Field[string]   `json:"session_driver"`
+	SessionHardware Field[[]string] `json:"session_hardware"`
 }
 
 // Naming is the policy for names of RDMA devices.

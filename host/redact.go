@@ -235,7 +235,7 @@ func (r *redactor) text(source, text string) string {
 		text = r.bootNames(text)
 	}
 	if namesSites(source) {
-		text = r.shortSites(text)
+		text = r.proxySites(r.shortSites(text))
 	}
 	if isSerial(source) {
 		if word := strings.TrimSpace(text); word != "" && !strings.ContainsAny(word, " \n") {
@@ -467,6 +467,9 @@ func hasDevices(source string) bool {
 
 // hasAddresses says that IP addresses and names of hosts may occur in a text.
 func hasAddresses(source string) bool {
+	if isEnvironment(source) {
+		return true
+	}
 	program, p := sourcePath(source)
 	switch program {
 	case "ip", "ifconfig", "ethtool", "rdma", "ibstat", "ibstatus", "ibv_devinfo", "ibv_devices", "ibdev2netdev", "show_gids", "ibnetdiscover",
@@ -479,7 +482,7 @@ func hasAddresses(source string) bool {
 	}
 	for _, prefix := range []string{
 		"/proc/net/", "/proc/mounts", "/proc/self/mount", "/proc/self/net/", "/proc/sys/kernel/hostname", "/proc/cmdline", "/sys/class/net/", "/sys/class/infiniband",
-		"/sys/devices/", "/sys/bus/", "/etc/host", "/etc/resolv.conf", "/etc/network", "/etc/netplan/", "/etc/sysconfig/network", "/etc/NetworkManager/", "/etc/fstab",
+		"/sys/devices/", "/sys/bus/", "/etc/host", "/etc/resolv.conf", "/etc/network", "/etc/netplan/", "/etc/sysconfig/network", "/etc/sysconfig/proxy", "/etc/NetworkManager/", "/etc/fstab",
 		"/etc/opensm/", "/etc/exports", "/etc/chrony", "/etc/ntp", "/etc/systemd/network/", "/etc/rdma/", "/etc/nvme/", "/etc/iscsi/", "/var/log/", "/run/utmp",
 	} {
 		if strings.HasPrefix(p, prefix) {

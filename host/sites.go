@@ -38,10 +38,10 @@ func namesSites(source string) bool {
 	case "apt-cache", "apt-get", "apt", "apt-config", "dnf", "yum", "zypper", "yum-config-manager":
 		return true
 	case "", "cat":
-		return slices.ContainsFunc([]string{"/etc/apt/", "/etc/yum", "/etc/dnf/", "/etc/zypp/"}, func(dir string) bool { return strings.HasPrefix(p, dir) }) ||
+		return isEnvironment(source) || slices.ContainsFunc([]string{"/etc/apt/", "/etc/yum", "/etc/dnf/", "/etc/zypp/", "/etc/sysconfig/proxy"}, func(dir string) bool { return strings.HasPrefix(p, dir) }) ||
 			isCommandLine(source)
 	}
-	return isCommandLine(source)
+	return isCommandLine(source) || isEnvironment(source)
 }
 
 // collectSites finds the hosts that stand in URLs of repositories and of the command line.

@@ -48,11 +48,16 @@ func atBootStep(in rules.Input, mode string, before []Step) []Step {
 	}}
 }
 
-// asAsked leaves the activation to the next boot where that was asked for.
+// asAsked leaves the activation to the next boot where that was asked for, and where nothing was: modules
+// in memory are not replaced live by this version, however safe that would be.
 func (a activation) asAsked(mode string) activation {
-	if mode == ActivateReboot && !a.reboot {
+	why := "this version of rdmactl does not replace modules in memory, so the new ones are loaded at the next boot"
+	if mode == ActivateReboot {
+		why = "asked for with --activate reboot"
+	}
+	if !a.reboot {
 		a.reboot = true
-		a.reasons = append(a.reasons, Reason{Code: string(ActivateAtReboot), Text: "asked for with --activate reboot"})
+		a.reasons = append(a.reasons, Reason{Code: string(ActivateAtReboot), Text: why})
 	}
 	return a
 }

@@ -9,9 +9,11 @@ import (
 )
 
 // Compare lists what differs between two plans, one line for each value, empty when they are equal.
-// The package manager's own answer is left out: it is asked for anew by every run.
+// The package manager's own answer is left out: it is asked for anew by every run. Who named the profile is no
+// part of what was agreed to: an install of a plan names the plan's own.
 func Compare(agreed, now Plan) []string {
 	agreed.Solver, now.Solver = nil, nil
+	agreed.ProfileFrom, now.ProfileFrom = "", ""
 	var diff []string
 	a, errA := tree(agreed)
 	b, errB := tree(now)

@@ -3,6 +3,7 @@ package plan_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"testing"
 
@@ -166,6 +167,17 @@ func carriedOut(f facts.Facts, p plan.Plan) facts.Facts {
 			managed[one.Path] = hex.EncodeToString(sum[:])
 		}
 		for _, one := range s.Changes.Services {
+			switch {
+			case one.Name == "" || strings.HasPrefix(one.Name, "rdmactl-"):
+			case one.Action == "enable":
+				f.Services = append(slices.Clone(f.Services), facts.Service{Name: one.Name, Load: facts.Is("loaded", "systemctl show"), Enabled: facts.Is("enabled", "systemctl is-enabled")})
+			case one.Action == "start":
+				for i := range f.Services {
+					if f.Services[i].Name == one.Name {
+						f.Services[i].Active = facts.Is("active", "systemctl is-active")
+					}
+				}
+			}
 			if device, ok := strings.CutPrefix(one.Name, "rdmactl-rxe@"); ok && one.Action == "start" {
 				f.RDMA = facts.Is([]facts.RDMADevice{rxe(strings.TrimSuffix(device, ".service"), "ens3")}, "/sys/class/infiniband")
 			}

@@ -25,10 +25,10 @@ func Make(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request) (Plan
 		Cards:  stated(req),
 		Kernel: req.Kernel,
 		Netdev: req.Netdev,
-		Matrix: m, Day: day(f, req), Method: req.Method, Version: req.Version,
+		Matrix: m, Day: day(f, req), Method: req.Method, Version: req.Version, Aside: mode == ActivateNone,
 	})
 	out := Plan{
-		Schema: Schema, Profile: p.Name, Cards: stated(req),
+		Schema: Schema, Profile: p.Name, ProfileFrom: req.ProfileFrom, Cards: stated(req),
 		Steps: []Step{}, Reasons: []Reason{}, Warnings: []Reason{}, Next: []Hint{},
 	}
 	request := rules.Judge(in, rules.Request)
@@ -92,13 +92,14 @@ func Make(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request) (Plan
 		if err := liveRefused(mode, act); err != nil {
 			return Plan{}, err
 		}
-		out.Steps = vendorSteps(in, best, act, mode)
+		out.Steps = vendorSteps(in, best, act, req)
 		out.Reboot = needsReboot(out.Steps)
 		found = append(found, best.Warnings...)
 		if out.Reboot {
 			out.Warnings = append(out.Warnings, act.reasons...)
 		}
 		out.Warnings = append(out.Warnings, replaced(in, best, out.Steps)...)
+		out.Warnings = append(out.Warnings, builtNotActive(in, best)...)
 	}
 	found = append(found, notes(in, out.Steps)...)
 	for _, w := range found {

@@ -25,6 +25,12 @@ func afterPlan(in rules.Input, p Plan, req Request) []Hint {
 			words = append(words, flag, quoted(value))
 		}
 	}
+	back := "`rdmactl rollback`"
+	if req.Root != "" {
+		add("--root", req.Root)
+		add("--kernel", req.Kernel)
+		back = "`rdmactl rollback --root " + quoted(req.Root) + "`"
+	}
 	add("--profile", profileWord(p, req))
 	add("--stack", req.Stack)
 	add("--version", req.Version)
@@ -33,7 +39,12 @@ func afterPlan(in rules.Input, p Plan, req Request) []Hint {
 	if req.Upgrade {
 		words = append(words, "--upgrade")
 	}
-	add("--activate", req.Activate)
+	if req.Root == "" { // an image is never activated
+		add("--activate", req.Activate)
+	}
+	add("--source", req.Source)
+	add("--sha256", req.SHA256)
+	add("--signature", req.Signature)
 	for _, file := range req.Matrix {
 		add("--matrix", file)
 	}
@@ -44,7 +55,7 @@ func afterPlan(in rules.Input, p Plan, req Request) []Hint {
 	if p.Chosen.Status == Unknown && p.Chosen.Stack != "inbox" {
 		arguments += " --allow-unknown"
 	}
-	return []Hint{{Command: "sudo rdmactl install " + arguments, Text: "carries out these steps, each journalled; `rdmactl rollback` takes them back"}}
+	return []Hint{{Command: "sudo rdmactl install " + arguments, Text: "carries out these steps, each journalled; " + back + " takes them back"}}
 }
 
 // NotInstallable says that this version plans what it cannot carry out.
@@ -56,8 +67,10 @@ func ByHand(p Plan, manager string) string {
 	switch {
 	case p.Verdict != Install || p.Chosen == nil:
 		return ""
-	case p.Chosen.Stack != "inbox":
-		return "this version of rdmactl plans " + release(p.Chosen) + " and does not install it yet"
+	case p.Chosen.Stack != "inbox" && p.Chosen.Stack != "rdma-core" && manager != "apt":
+		return "this version of rdmactl plans " + release(p.Chosen) + " for " + manager + " and does not install it yet"
+	case p.Chosen.Method == rules.ByVendorScript || p.Chosen.Modules == rules.ModulesBuilt:
+		return "this version of rdmactl plans " + release(p.Chosen) + " by the vendor's own scripts and does not run them yet"
 	case manager != "apt" && manager != "" && slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Kind == KindPackages }):
 		return "this version of rdmactl installs packages with apt only, and this host has " + manager
 	}

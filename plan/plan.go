@@ -2,7 +2,12 @@
 // profile and request in, Plan out, the same bytes for the same input. It does no I/O.
 package plan
 
-import "github.com/rdmactl/rdmactl/plan/rules"
+import (
+	"path"
+	"strings"
+
+	"github.com/rdmactl/rdmactl/plan/rules"
+)
 
 // Schema names the JSON form of a Plan.
 const Schema = "rdmactl.plan/v1"
@@ -37,19 +42,29 @@ type Plan struct {
 	Schema  string  `json:"schema"`
 	Verdict Verdict `json:"verdict"`
 	// Summary is the answer in one sentence, the first line that a person reads.
-	Summary  string    `json:"summary"`
-	Profile  string    `json:"profile,omitempty"`
-	Chosen   *Choice   `json:"chosen"` // null when refused
-	Stacks   []Stack   `json:"stacks"`
-	Steps    []Step    `json:"steps"`
-	Reasons  []Reason  `json:"reasons"` // why the verdict is what it is
-	Warnings []Reason  `json:"warnings"`
-	Reboot   bool      `json:"reboot"`
-	Looked   []string  `json:"looked_at,omitempty"` // for a refusal: what was looked at
-	Cards    []string  `json:"cards,omitempty"`     // generations stated with --card, not seen
-	Next     []Hint    `json:"next"`                // what to type now, the best first
-	Solver   *Solution `json:"resolved,omitempty"`  // with --resolve, from the package manager
+	Summary string `json:"summary"`
+	Profile string `json:"profile,omitempty"`
+	// ProfileFrom says who chose the profile: FromFlag, FromEvidence, FromDefault, or the path of the
+	// configuration.
+	ProfileFrom string    `json:"profile_from,omitempty"`
+	Chosen      *Choice   `json:"chosen"` // null when refused
+	Stacks      []Stack   `json:"stacks"`
+	Steps       []Step    `json:"steps"`
+	Reasons     []Reason  `json:"reasons"` // why the verdict is what it is
+	Warnings    []Reason  `json:"warnings"`
+	Reboot      bool      `json:"reboot"`
+	Looked      []string  `json:"looked_at,omitempty"` // for a refusal: what was looked at
+	Cards       []string  `json:"cards,omitempty"`     // generations stated with --card, not seen
+	Next        []Hint    `json:"next"`                // what to type now, the best first
+	Solver      *Solution `json:"resolved,omitempty"`  // with --resolve, from the package manager
 }
+
+// Who chose a profile, where it was not a file.
+const (
+	FromFlag     = "--profile"
+	FromEvidence = "the evidence's request"
+	FromDefault  = "default"
+)
 
 // Hint is a command with what it would do on this host.
 type Hint struct {
@@ -107,6 +122,7 @@ const (
 	// Those of the stacks that are not the distribution's own.
 	KindRepository Kind = "repository" // a vendor's repository with its key
 	KindBuild      Kind = "build"      // compile a stack from source
+	KindUse        Kind = "use"        // switch the library that programs get by default
 	KindInitramfs  Kind = "initramfs"  // make the initramfs anew
 	KindActivate   Kind = "activate"   // new modules take the place of those in memory
 )
@@ -133,9 +149,12 @@ type Changes struct {
 	Modules    []ModuleChange  `json:"modules,omitempty"`
 	Services   []ServiceChange `json:"services,omitempty"`
 	Subsystems []string        `json:"subsystems,omitempty"` // of udev
+	// Kernel is the release of initramfs.
+	Kernel string `json:"kernel,omitempty"`
 	// Repository and Build are of the kinds of the same name.
 	Repository *RepositoryChange `json:"repository,omitempty"`
 	Build      *BuildChange      `json:"build,omitempty"`
+	Use        *UseChange        `json:"use,omitempty"`
 }
 
 // RepositoryChange is a package source that is added.
@@ -146,6 +165,14 @@ type RepositoryChange struct {
 	// source tells it.
 	KeyURL      string `json:"key_url,omitempty"`
 	Fingerprint string `json:"fingerprint,omitempty"`
+	// SignedIndex says that the index of an rpm repository is signed, not its packages alone.
+	SignedIndex bool `json:"signed_index,omitempty"`
+}
+
+// ID names the repository to the package manager, as its file is named.
+func (r RepositoryChange) ID() string {
+	name := path.Base(r.File)
+	return strings.TrimSuffix(name, path.Ext(name))
 }
 
 // BuildChange is a stack that is compiled on the host.
@@ -154,12 +181,27 @@ type BuildChange struct {
 	Version string   `json:"version"`
 	Prefix  string   `json:"prefix"`
 	Options []string `json:"options,omitempty"`
+	// SHA256 and Signature prove the source: its checksum, and where a detached OpenPGP signature of it is.
+	SHA256    string `json:"sha256,omitempty"`
+	Signature string `json:"signature,omitempty"`
+	// Providers are the drivers that the build must have, by name: mlx5.
+	Providers []string `json:"providers,omitempty"`
+}
+
+// UseChange is which stack's library programs get by default.
+type UseChange struct {
+	Stack   string `json:"stack"`
+	Version string `json:"version,omitempty"`
+	// Prefix is the directory of a build; empty is the distribution's own.
+	Prefix string `json:"prefix,omitempty"`
 }
 
 // PackageChange is one package that the plan asks the package manager for.
 type PackageChange struct {
-	Name   string `json:"name"`
-	Action string `json:"action"` // install, upgrade, remove, replace (by a package of the same name, or none)
+	Name string `json:"name"`
+	// Action is install, upgrade, remove, replace (by a package of the same name, or none), or exclude: it
+	// must not come, and the run stops if the package manager would bring it.
+	Action string `json:"action"`
 	Why    string `json:"why,omitempty"`
 	// Optional packages are left out, with a warning, when no repository has them.
 	Optional bool `json:"optional,omitempty"`
@@ -208,16 +250,22 @@ type ResolvedPackage struct {
 
 // Request is what the user asked for, from flags, configuration or an evidence's request.
 type Request struct {
-	Profile string   // name; empty means the default
-	Stack   string   // one of Stacks
-	Version string   //
-	Method  string   //
-	Kernel  string   // target kernel, empty for the facts' own
-	Cards   []string // --card: generations that cannot be seen
-	Netdev  string   // --netdev: the interface under a Soft-RoCE device
-	Date    string   // RFC 3339 day; empty for the facts' own
-	quiet   bool     // planned for the hint of another plan, and needs none itself
-	Matrix  []string // --matrix, as it was given: for what to type next
+	Profile string // name; empty means the default
+	// ProfileFrom is carried into the plan; it changes nothing in it.
+	ProfileFrom string
+	Stack       string   // one of Stacks
+	Version     string   //
+	Method      string   //
+	Kernel      string   // target kernel, empty for the facts' own
+	Cards       []string // --card: generations that cannot be seen
+	Netdev      string   // --netdev: the interface under a Soft-RoCE device
+	Date        string   // RFC 3339 day; empty for the facts' own
+	quiet       bool     // planned for the hint of another plan, and needs none itself
+	Matrix      []string // --matrix, as it was given: for what to type next
+	// Source is where the stack comes from, as --source names it; SHA256 and Signature prove a source file.
+	Source, SHA256, Signature string
+	// Root is the directory of the image that is planned for, empty for a host: for what to type next.
+	Root string
 	// Activate is how what is installed comes into use, one of ActivationModes; empty is ActivateAuto.
 	Activate string
 	Upgrade  bool // move to the newest release of the branch although an older one serves

@@ -35,6 +35,7 @@ func systems() []system {
 		{"ubuntu", "20.04", "debian", "apt", []string{"5.4.0-26-generic", "5.14.0-rc5"}},
 		{"ubuntu", "22.04", "debian", "apt", []string{"5.15.0-25-generic", "6.8.0-1018-azure"}},
 		{"ubuntu", "24.04", "debian", "apt", []string{"6.8.0-31-generic", "6.11.0-1003-nvidia-64k"}},
+		{"rhel", "7.3", "rhel", "yum", []string{"3.10.0-514.el7.x86_64"}},
 		{"rhel", "7.9", "rhel", "yum", []string{"3.10.0-1160.el7.x86_64"}},
 		{"rhel", "8.10", "rhel", "dnf", []string{"4.18.0-553.el8_10.x86_64", "4.18.0-553.40.1.el8_10.x86_64"}},
 		{"rhel", "9.4", "rhel", "dnf", []string{"5.14.0-427.13.1.el9_4.x86_64"}},

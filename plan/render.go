@@ -18,6 +18,9 @@ func Render(w io.Writer, p Plan, color bool) error {
 	r := renderer{color: color}
 	tone := map[Verdict]string{Install: bold, NothingToDo: green, Refuse: red}[p.Verdict]
 	r.wrap("", "  ", p.Summary, tone)
+	if from := p.ProfileFrom; from != "" && from != FromFlag && from != FromDefault {
+		r.wrap("  ", "    ", "profile "+printable(p.Profile)+" is from "+printable(from), "")
+	}
 	if len(p.Reasons) > 0 && p.Verdict == Refuse {
 		// The first reason is the summary, so only its code and source are new.
 		first := "reason: " + p.Reasons[0].Code
@@ -67,8 +70,9 @@ const (
 )
 
 type renderer struct {
-	text  strings.Builder
-	color bool
+	text    strings.Builder
+	color   bool
+	columns int // the widest line, 0 for width
 }
 
 func (r *renderer) line(text string) { r.text.WriteString(strings.TrimRight(text, " ") + "\n") }
@@ -83,6 +87,10 @@ func (r *renderer) heading(text string) {
 func (r *renderer) wrap(first, rest, text, tone string) {
 	current := first
 	empty := true
+	most := r.columns
+	if most == 0 {
+		most = width
+	}
 	flush := func() {
 		if r.color && tone != "" {
 			body := strings.TrimLeft(current, " ")
@@ -95,7 +103,7 @@ func (r *renderer) wrap(first, rest, text, tone string) {
 		switch {
 		case empty:
 			current += word
-		case utf8.RuneCountInString(current)+1+utf8.RuneCountInString(word) > width:
+		case utf8.RuneCountInString(current)+1+utf8.RuneCountInString(word) > most:
 			flush()
 			current = rest + word
 		default:

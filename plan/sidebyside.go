@@ -26,14 +26,15 @@ type Comparison struct {
 // Compared is one stack as if it had been named with --stack.
 type Compared struct {
 	Stack
-	// Bytes is an estimate of what is downloaded, 0 when the solver or a repository must tell.
-	Bytes int64 `json:"bytes"`
+	// Download is what is fetched, Disk what stays on disk. Neither is the solver's answer.
+	Download Amount `json:"download_bytes"`
+	Disk     Amount `json:"disk_bytes"`
 	// AgeMonths is how long ago the release was made, -1 when its day is not documented.
 	AgeMonths int `json:"age_months"`
-	// Compiles says that modules or programs are built on this host, CompileTime how long that takes by
-	// what was measured or reported, with the source.
-	Compiles    bool   `json:"compiles"`
-	CompileTime string `json:"compile_time,omitempty"`
+	// Compiles says that modules or programs are built on this host, Minutes how long that took where it
+	// was measured or reported.
+	Compiles bool    `json:"compiles"`
+	Minutes  Minutes `json:"compile_minutes"`
 	// Licence names what the stack's parts come under.
 	Licence string `json:"licence"`
 	Reboot  bool   `json:"reboot"`
@@ -80,6 +81,10 @@ func SideBySide(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request)
 				return Comparison{}, err
 			}
 		}
+		ofThis := planned.Chosen != nil && planned.Chosen.Stack == name
+		if !ofThis { // judged only: what is planned, if anything, is another stack
+			planned.Steps, planned.Reboot = nil, false
+		}
 		i := slices.IndexFunc(planned.Stacks, func(s Stack) bool { return s.Stack == name })
 		c := Compared{
 			Stack: planned.Stacks[i], PackagesTold: told, Reboot: planned.Reboot, Steps: len(planned.Steps),
@@ -89,20 +94,22 @@ func SideBySide(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request)
 			c.Verdict = StackPossible
 		}
 		for _, s := range planned.Steps {
-			c.Bytes += s.Bytes
 			c.Compiles = c.Compiles || s.Kind == KindBuild
 			for _, change := range s.Changes.Packages {
-				if change.Action == "install" {
+				switch change.Action {
+				case "install", "upgrade":
 					c.Added = append(c.Added, change.Name)
-				} else {
+				case "remove", "replace":
 					c.Goes = append(c.Goes, change.Name)
 				}
 			}
 		}
 		c.Compiles = c.Compiles || c.Modules == rules.ModulesDKMS || c.Modules == rules.ModulesBuilt || c.Method == rules.BySource
-		c.CompileTime = compileTime(c)
+		release, known := m.Find(name, c.Version)
+		bill := bill{f: f, m: m, c: c, release: release, steps: planned.Steps, planned: ofThis}
+		c.Download, c.Disk, c.Minutes = bill.download(), bill.disk(), bill.minutes()
 		c.NextKernel = nextKernel(c.Stack)
-		if release, ok := m.Find(name, c.Version); ok && c.Verdict != StackRefused {
+		if known && c.Verdict != StackRefused {
 			if layout, ok := m.Layout(name, m.VersionOf(release), f.Distro.Family.Or("")); ok {
 				c.Gains = append(c.Gains, layout.Adds...)
 				for _, provider := range layout.Drops {
@@ -142,19 +149,6 @@ func age(released, today string) int {
 		return -1
 	}
 	return max(0, (y2-y1)*12+m2-m1)
-}
-
-// compileTime is what is known of the time that a build takes.
-func compileTime(c Compared) string {
-	switch {
-	case !c.Compiles || c.Verdict == StackRefused:
-		return ""
-	case c.Stack.Stack == "rdma-core":
-		return "about 1 minute on one core (measured with v64.0)"
-	case c.Stack.Stack == "mlnx-ofed" || c.Stack.Stack == "doca-ofed":
-		return "20 minutes are reported (https://github.com/Mellanox/network-operator/issues/318)"
-	}
-	return ""
 }
 
 // licence is of each stack's parts: COPYING.md of rdma-core and the kernel's SPDX lines for what is open, the

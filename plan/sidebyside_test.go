@@ -44,8 +44,16 @@ func TestSideBySide(t *testing.T) {
 		if vendor != slices.Contains(s.Goes, "libibverbs") {
 			t.Errorf("%s: packages that go: %q", s.Stack.Stack, s.Goes)
 		}
-		if s.Compiles == (s.CompileTime == "") && s.Stack.Stack != "ofed" {
-			t.Errorf("%s: compiles %v, time %q", s.Stack.Stack, s.Compiles, s.CompileTime)
+		if nothing := s.Minutes.To != nil && *s.Minutes.To == 0; s.Verdict != plan.StackRefused && s.Compiles == nothing {
+			t.Errorf("%s: compiles %v, minutes %+v", s.Stack.Stack, s.Compiles, s.Minutes)
+		}
+		if known := s.Minutes.To != nil; known != (s.Minutes.Source != "") || known == (s.Minutes.Reason != "") {
+			t.Errorf("%s: minutes without source or reason: %+v", s.Stack.Stack, s.Minutes)
+		}
+		for _, a := range []plan.Amount{s.Download, s.Disk} {
+			if known := a.Value != nil; known != (a.Scope != "") || known && a.Source == "" || known == (a.Reason != "") {
+				t.Errorf("%s: an amount without scope, source or reason: %+v", s.Stack.Stack, a)
+			}
 		}
 	}
 	var text strings.Builder

@@ -17,12 +17,13 @@ const PackagesReplaced rules.Code = "packages-replaced"
 // vendorSteps take this host to a release of a stack that is not the distribution's own. The packages of
 // the old stack go in the same transaction of the package manager that brings the new ones, after
 // everything was downloaded, verified and built.
-func vendorSteps(in rules.Input, c *rules.Candidate, act activation, mode string) []Step {
+func vendorSteps(in rules.Input, c *rules.Candidate, act activation, req Request) []Step {
+	mode := activationMode(req)
 	out := []Step{}
 	if !inPlace(in, c) {
 		switch c.Method {
 		case rules.BySource, rules.ByVendorScript:
-			out = append(out, sourceSteps(in, c)...)
+			out = append(out, sourceSteps(in, c, req)...)
 		default:
 			out = append(out, repositoryStep(in, c)...)
 			out = append(out, toolsStep(in, c)...)
@@ -66,8 +67,7 @@ func inPlace(in rules.Input, c *rules.Candidate) bool {
 	if c.Method != rules.BySource {
 		return installedIs(in, c.Release)
 	}
-	prefix := buildPrefix(in, c) + "/"
-	return slices.ContainsFunc(in.Facts.Userspace.Libibverbs.Or(nil), func(l facts.Libibverbs) bool { return strings.HasPrefix(l.Path, prefix) })
+	return builtInPlace(in, c)
 }
 
 // sameRelease says that a version on the host names a release: exactly, or with more behind it, as the
@@ -123,14 +123,23 @@ func vendorPackages(in rules.Input, c *rules.Candidate) Step {
 			Why: "of " + p.Origin + "; it goes, or the package of the same name from " + c.Release.Stack + " takes its place",
 		})
 	}
-	for _, name := range metaPackages(in, c) {
-		changes = append(changes, PackageChange{Name: name, Action: "install", Why: "the vendor's package set"})
-	}
 	installed, told := rules.InstalledPackages(in.Facts)
+	for _, name := range metaPackages(in, c) {
+		action := "install"
+		if slices.ContainsFunc(installed, func(have facts.Package) bool { return have.Name == name }) {
+			action = "upgrade" // from another release of the stack
+		}
+		changes = append(changes, PackageChange{Name: name, Action: action, Why: "the vendor's package set"})
+	}
 	for _, p := range in.Profile.PackagesFor(in.Facts.Distro.Family.Or(""), rules.PackageRelease(in), c.Release.Stack) {
 		if !told || !slices.ContainsFunc(installed, func(have facts.Package) bool { return named(have.Name)(p.Name) }) {
 			changes = append(changes, PackageChange{Name: p.Name, Action: "install", Why: p.Why, Optional: p.Optional})
 		}
+	}
+	if c.Layout != nil && c.Layout.Firmware != "" {
+		changes = append(changes, PackageChange{
+			Name: c.Layout.Firmware, Action: "exclude", Why: "it burns firmware as it is installed; that is a step of its own, for a person to take",
+		})
 	}
 	verb := "install "
 	if rules.StackVersions(in)[c.Release.Stack] != "" {
@@ -288,13 +297,15 @@ func initramfsStep(in rules.Input) Step {
 	if in.OtherKernel() {
 		kernel = in.Kernel
 	}
+	release := kernel
 	if kernel == "" {
 		kernel = "the kernel"
 	}
 	return Step{
 		ID: "initramfs", Kind: KindInitramfs, Summary: "make the initramfs of " + kernel + " anew",
-		Why:  "the card's driver may be loaded from the initramfs; an old copy there wins over the new module",
-		Undo: "make it anew from the modules that are then on disk", Root: true,
+		Why:     "the card's driver may be loaded from the initramfs; an old copy there wins over the new module",
+		Changes: Changes{Kernel: release},
+		Undo:    "lay the old file back", Root: true,
 	}
 }
 
@@ -323,8 +334,11 @@ func activationStep(c *rules.Candidate, act activation) Step {
 }
 
 // sourceSteps build a stack on the host.
-func sourceSteps(in rules.Input, c *rules.Candidate) []Step {
+func sourceSteps(in rules.Input, c *rules.Candidate, req Request) []Step {
 	var out []Step
+	if c.Method == rules.BySource && len(builtCopies(in, c)) > 0 {
+		return append(out, useStep(c, buildPrefix(in, c))) // it stands there already
+	}
 	if needs := buildNeeds(in, c); len(needs) > 0 {
 		out = append(out, Step{
 			ID: "build-tools", Kind: KindPackages, Summary: "install " + plural(len(needs), "package") + " to build with",
@@ -334,7 +348,10 @@ func sourceSteps(in rules.Input, c *rules.Candidate) []Step {
 	}
 	b := BuildChange{Source: address(in, c), Version: c.Release.Version, Prefix: buildPrefix(in, c)}
 	if c.Method == rules.BySource {
-		b.Options = buildOptions(in, c.Release.Version)
+		b.Options, b.Providers = buildOptions(in, c.Release.Version), buildProviders(in)
+		if req.Source != "" {
+			b.Source, b.SHA256, b.Signature = req.Source, req.SHA256, req.Signature
+		}
 	}
 	s := Step{
 		ID: "build", Kind: KindBuild, Summary: fmt.Sprintf("build %s %s from source into %s", c.Release.Stack, c.Release.Version, b.Prefix),
@@ -345,8 +362,13 @@ func sourceSteps(in rules.Input, c *rules.Candidate) []Step {
 		s.Summary = fmt.Sprintf("run the installer of %s %s, which builds packages and replaces those of the distribution", c.Release.Stack, c.Release.Version)
 		s.Why = "this stack has no repository; its own installer is the only documented way"
 		s.Undo = "remove its packages and put the distribution's back"
+		return append(out, s)
 	}
-	return append(out, s)
+	out = append(out, s)
+	if !in.Aside {
+		out = append(out, useStep(c, b.Prefix))
+	}
+	return out
 }
 
 // buildPrefix is the profile's directory, else one for each version, so that several stand side by side.

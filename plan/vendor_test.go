@@ -79,8 +79,12 @@ func TestNextKeepsTheRequest(t *testing.T) {
 		}
 	}
 	// Nothing is promised that this version does not do.
-	if strings.Contains(p.Next[0].Command, "install") || !slices.Contains(codes(p.Warnings), "not-installable") {
+	if !strings.HasPrefix(p.Next[0].Command, "sudo rdmactl install") || slices.Contains(codes(p.Warnings), "not-installable") {
 		t.Errorf("%q, %v", p.Next, codes(p.Warnings))
+	}
+	script := makePlan(t, jammy(), "lts", plan.Request{Stack: "doca-ofed", Version: "2.9.4", Method: "vendor-script", Date: "2026-11-30"})
+	if script.Verdict == plan.Install && (strings.Contains(script.Next[0].Command, "install") || !slices.Contains(codes(script.Warnings), "not-installable")) {
+		t.Errorf("%q, %v", script.Next, codes(script.Warnings))
 	}
 	if inbox := makePlan(t, jammy(), "inbox", plan.Request{}); !strings.HasPrefix(inbox.Next[0].Command, "sudo rdmactl install") || slices.Contains(codes(inbox.Warnings), "not-installable") {
 		t.Errorf("%q, %v", inbox.Next, codes(inbox.Warnings))

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -58,27 +59,48 @@ func benchmarkProcess(b *testing.B, name string, args ...string) {
 // detected and planned in one process. The figures are per host; heap-MiB is what is held after all of them,
 // and must not grow with their number (compare -benchtime 1000x with 10000x).
 func BenchmarkFleet(b *testing.B) {
+	benchmarkHosts(b, func(n int) []byte { return []byte(fleetHost(n)) })
+}
+
+// BenchmarkTickets is BenchmarkFleet with what people wrote in reports, one after another.
+func BenchmarkTickets(b *testing.B) {
+	files, err := filepath.Glob("../../test/cases/testdata/*.yaml")
+	if err != nil || len(files) == 0 {
+		b.Fatalf("no evidence: %v", err)
+	}
+	texts := make([][]byte, len(files))
+	for i, file := range files {
+		if texts[i], err = os.ReadFile(file); err != nil {
+			b.Fatal(err)
+		}
+	}
+	benchmarkHosts(b, func(n int) []byte { return texts[n%len(texts)] })
+}
+
+func benchmarkHosts(b *testing.B, text func(n int) []byte) {
 	opts := planOptions{}
 	known, err := opts.loadMatrix()
 	if err != nil {
 		b.Fatal(err)
 	}
+	b.ReportAllocs()
 	defer debug.SetGCPercent(debug.SetGCPercent(800)) // as hostList does
 	n := 0
 	for b.Loop() {
-		text := fleetHost(n)
+		docs, err := host.ParseEvidence("fleet", text(n))
 		n++
-		docs, err := host.ParseEvidence("fleet", []byte(text))
 		if err != nil {
 			b.Fatal(err)
 		}
-		src := opts.detect(b.Context(), "fleet", host.NewReplay(docs[0]))
-		p, err := opts.make(src, known, "")
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := json.Marshal(p); err != nil {
-			b.Fatal(err)
+		for _, doc := range docs {
+			src := opts.detect(b.Context(), "fleet", host.NewReplay(doc))
+			p, err := opts.make(src, known, "")
+			if err != nil {
+				b.Fatal(err)
+			}
+			if _, err := json.Marshal(p); err != nil {
+				b.Fatal(err)
+			}
 		}
 	}
 	runtime.GC()

@@ -79,6 +79,12 @@ func runDetectSave(ctx context.Context, opts detectOptions, g *globalOptions) er
 	}
 	recorder := host.NewRecorder(reader)
 	f := detect.HostWithKernel(ctx, recorder, opts.kernel)
+	// The sizes are for plan --compare on another machine and no part of what is shown here.
+	names, err := namesForSizes(f)
+	if err != nil {
+		return fmt.Errorf("cannot save evidence: %w", err)
+	}
+	detect.PackageSizes(ctx, recorder, f, names)
 	// The day of the evidence is the one that the facts were given, so that the answers agree.
 	at, err := time.Parse(time.RFC3339, f.RecordedAt.Value)
 	if err != nil {

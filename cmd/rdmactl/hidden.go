@@ -9,6 +9,7 @@ import (
 
 	"github.com/rdmactl/rdmactl/host"
 	"github.com/rdmactl/rdmactl/install"
+	"github.com/rdmactl/rdmactl/internal/fault"
 	"github.com/rdmactl/rdmactl/verbs"
 	"golang.org/x/term"
 )
@@ -32,22 +33,32 @@ func runHidden(args []string, std streams) (int, bool) {
 	case imageExec:
 		return host.RootedChild(args[1:]), true
 	case installWorker:
-		var id, do string
+		var id, do, root string
 		for i := 1; i+1 < len(args); i += 2 {
 			switch args[i] {
 			case "--run":
 				id = args[i+1]
 			case "--do":
 				do = args[i+1]
+			case "--root":
+				root = args[i+1]
 			}
 		}
-		if len(args) != 5 || id == "" || do == "" {
+		if want := map[bool]int{false: 5, true: 7}[root != ""]; len(args) != want || id == "" || do == "" {
 			fmt.Fprintf(std.err, "rdmactl: %s is started by rdmactl itself\n", installWorker)
 			return 2, true
 		}
 		signal.Ignore(syscall.SIGHUP)
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
+		if root != "" {
+			im, err := install.OpenGivenImage(root)
+			if err != nil {
+				fmt.Fprintf(std.err, "rdmactl: %v\n", err)
+				return int(fault.KindOf(err)), true
+			}
+			return install.Worker(ctx, imageEnv(im), id, do), true
+		}
 		return install.Worker(ctx, newEnv(host.NewLive()), id, do), true
 	}
 	return 0, false

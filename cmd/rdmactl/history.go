@@ -15,9 +15,11 @@ import (
 
 type historyOptions struct {
 	follow bool
+	root   string
 }
 
 func (o *historyOptions) addFlags(f *pflag.FlagSet) {
+	addRootFlag(f, &o.root)
 	f.BoolVarP(&o.follow, "follow", "f", false, "show a run, the latest or the one named, until it has ended")
 }
 
@@ -33,14 +35,19 @@ as they happen, also for a run whose terminal is gone.` +
 		Example: "  rdmactl history\n  rdmactl history --follow",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runHistory(cmd.Context(), *opts, args, g)
+			t, err := openTarget(opts.root)
+			defer t.close()
+			if err == nil {
+				err = runHistory(cmd.Context(), *opts, args, t, g)
+			}
+			return t.said(err)
 		},
 	}
 	opts.addFlags(cmd.Flags())
 	return cmd
 }
 
-func runHistory(ctx context.Context, opts historyOptions, args []string, g *globalOptions) error {
+func runHistory(ctx context.Context, opts historyOptions, args []string, t *target, g *globalOptions) error {
 	var id string
 	switch {
 	case len(args) == 1:
@@ -49,10 +56,10 @@ func runHistory(ctx context.Context, opts historyOptions, args []string, g *glob
 		return fault.New(fault.Usage, "usage", "give one run", "cannot show %d runs at once", len(args))
 	}
 	if opts.follow {
-		report, err := install.Follow(ctx, install.DefaultPaths(), id, g.progress())
-		return g.finish(report, err)
+		report, err := install.Follow(ctx, t.env().Paths, id, g.progress())
+		return g.finish(t.shown(report), err)
 	}
-	runs, err := install.History(install.DefaultPaths())
+	runs, err := install.History(t.env().Paths)
 	if err != nil {
 		return err
 	}

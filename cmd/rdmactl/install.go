@@ -22,6 +22,8 @@ import (
 
 type installOptions struct {
 	wishOptions
+	root            string
+	kernel          string
 	plan            string
 	dryRun          bool
 	yes             bool
@@ -34,6 +36,8 @@ type installOptions struct {
 
 func (o *installOptions) addFlags(f *pflag.FlagSet) {
 	o.wishOptions.addFlags(f)
+	addRootFlag(f, &o.root)
+	f.StringVar(&o.kernel, "kernel", "", "install for the kernel `RELEASE` of the image; needed where it has several")
 	f.StringVar(&o.plan, "plan", "", "install only if the plan is still the one in `FILE` (from plan --out)")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be done, with the package manager's own answer, and change nothing")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask; needed without a terminal")
@@ -55,23 +59,32 @@ each step is written to a journal with what is needed to undo it, and the last s
 traffic. The run goes on when the terminal or the ssh session is lost; "rdmactl history --follow" shows
 it. A run that was cut off is continued with --resume or undone with "rdmactl rollback".
 
-A second install of the same plan finds nothing to do and exits 0.` +
+A second install of the same plan finds nothing to do and exits 0.
+
+With --root the image below a directory is installed into, for chroots and diskless images: its package manager
+runs in namespaces of its own, nothing on this host is loaded, started or changed, and what is installed comes
+into use when the image boots. The image keeps the journal of its runs.` +
 			exitStatus(0, fault.Failed, fault.Usage, fault.Refused, fault.Stopped, fault.Unhealthy, fault.RolledBack, fault.Locked, fault.Reboot, fault.Interrupted),
-		Example: "  sudo rdmactl install --profile inbox\n  sudo rdmactl install --profile soft --yes   # Soft-RoCE, no card needed\n  rdmactl install --profile soft --dry-run",
+		Example: "  sudo rdmactl install --profile inbox\n  sudo rdmactl install --profile soft --yes   # Soft-RoCE, no card needed\n  sudo rdmactl install --root /srv/images/compute --profile inbox --yes\n  rdmactl install --profile soft --dry-run",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runInstall(cmd.Context(), *opts, g)
+			t, err := openTarget(opts.root)
+			defer t.close()
+			if err == nil {
+				err = runInstall(cmd.Context(), *opts, t, g)
+			}
+			return t.said(err)
 		},
 	}
 	opts.addFlags(cmd.Flags())
 	return cmd
 }
 
-func runInstall(ctx context.Context, opts installOptions, g *globalOptions) error {
+func runInstall(ctx context.Context, opts installOptions, t *target, g *globalOptions) error {
 	if !slices.Contains([]string{"auto", "rollback", "keep"}, opts.onVerifyFailure) {
 		return fault.New(fault.Usage, "usage", "it is auto, rollback or keep", "cannot use --on-verify-failure %q", opts.onVerifyFailure)
 	}
-	env := newEnv(host.NewLive())
+	env := t.env()
 	iopts := install.Options{
 		OnVerifyFailure: opts.onVerifyFailure, AllowRemove: opts.allowRemove, Progress: g.progress(),
 	}
@@ -89,7 +102,7 @@ func runInstall(ctx context.Context, opts installOptions, g *globalOptions) erro
 			}
 		}
 		report, err := install.Resume(ctx, env, iopts)
-		return opts.finish(g, report, err)
+		return opts.finish(g, t.shown(report), err)
 	}
 
 	var then *plan.Plan
@@ -108,7 +121,10 @@ func runInstall(ctx context.Context, opts installOptions, g *globalOptions) erro
 			return err
 		}
 	}
-	here, err := (&sourceOptions{}).here(ctx, g)
+	if err := t.settle(&opts.wishOptions, opts.kernel); err != nil {
+		return err
+	}
+	here, err := t.source(ctx, g)
 	if err != nil {
 		return err
 	}
@@ -116,7 +132,13 @@ func runInstall(ctx context.Context, opts installOptions, g *globalOptions) erro
 	if err != nil {
 		return err
 	}
-	p, err := opts.make(here, known, "")
+	if known, err = opts.supply(ctx, known); err != nil {
+		return err
+	}
+	if err := opts.options(&iopts); err != nil {
+		return err
+	}
+	p, err := opts.make(here, known, opts.kernel)
 	if err != nil {
 		return err
 	}
@@ -143,7 +165,7 @@ func runInstall(ctx context.Context, opts installOptions, g *globalOptions) erro
 		if err := plan.Render(out, p, g.color()); err != nil {
 			return fmt.Errorf("cannot print: %w", err)
 		}
-		report, err := install.DryRun(ctx, newEnv(host.NewDryRun(host.NewLive())), p, out)
+		report, err := install.DryRun(ctx, t.dryEnv(), p, out)
 		if g.format() == "table" {
 			return err
 		}
@@ -161,11 +183,20 @@ func runInstall(ctx context.Context, opts installOptions, g *globalOptions) erro
 			return err
 		}
 	}
-	if iopts.Request, err = json.Marshal(opts.request(host.Told{}, "")); err != nil {
+	if opts.profile == "" && opts.stack == "" {
+		opts.profile = p.Profile // the journal keeps what was meant, whoever said so
+	}
+	if iopts.Request, err = json.Marshal(opts.request(host.Told{}, opts.kernel)); err != nil {
 		return fmt.Errorf("cannot keep the request: %w", err)
 	}
+	if t.image != nil && p.Verdict == plan.Install {
+		if err := t.image.Prepare(); err != nil {
+			return err
+		}
+		env = t.env()
+	}
 	report, err := install.Start(ctx, env, p, iopts)
-	return opts.finish(g, report, err)
+	return opts.finish(g, t.shown(report), err)
 }
 
 // finish shows the report and, where that was asked for, says by the exit code that a reboot is needed.
@@ -291,6 +322,8 @@ func renderRun(w io.Writer, r install.RunReport) {
 	switch {
 	case r.Verdict == "done" && r.Changed && r.RebootRequired:
 		fmt.Fprintln(w, "next: reboot when it suits; `rdmactl history` then shows the verification, `rdmactl rollback` undoes the run")
+	case r.Verdict == "done" && r.Changed && r.Root != "":
+		fmt.Fprintf(w, "next: it comes into use when the image boots; `rdmactl rollback --root %s` undoes it\n", r.Root)
 	case r.Verdict == "done" && r.Changed:
 		fmt.Fprintln(w, "next: `rdmactl verify` measures it, `rdmactl rollback` undoes it")
 	}

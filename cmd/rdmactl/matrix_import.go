@@ -35,6 +35,7 @@ type importOptions struct {
 	allowUnsigned bool
 	save          string
 	stated        holdings.Stated
+	releases      []string
 	etc           string // see streams
 	now           func() time.Time
 }
@@ -44,9 +45,15 @@ func newMatrixImportCmd(g *globalOptions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import SOURCE...",
 		Short: "Record which kernels and packages a repository or bundle at hand really holds",
-		Long: `Read a vendor's repository (apt or rpm: a folder or an http(s) address), an MLNX_OFED bundle (unpacked, or
-the .tgz), a DOCA local repo package, or a single package, and say for which system, architecture and exact
-kernels it has what. Nothing is installed or unpacked.
+		Long: `Read a vendor's repository (apt or rpm: a folder or an http(s) address), an MLNX_OFED bundle (unpacked, the
+.tgz, or the .iso, which need not be mounted), a DOCA local repo package, or a single package, and say for
+which system, architecture and exact kernels it has what. Nothing is installed or unpacked.
+
+A repository may have several releases in one index. Each that can be installed from it is recorded by itself,
+with the packages whose versions tell that they are of it and with those that it needs and that are there in
+one version only. A release that lacks its metapackage, its drivers or a package that it needs is left out,
+and a note says why; so does one for packages of which nothing tells whose they are. --release takes only the
+releases that it names.
 
 Signatures are judged with the keys of --key, and with keys that come with the source when the matrix knows
 their fingerprint. Indexes must have the size and the checksum that the signed file states. What is unsigned,
@@ -59,7 +66,8 @@ the matrix does not know is recorded as well, with a note: "plan" does not use i
 entry for the release.` +
 			exitStatus(0, fault.Failed, fault.Usage, fault.Interrupted),
 		Example: "  rdmactl matrix import /srv/mirror/doca/2.9.1/rhel9.4/x86_64 --key RPM-GPG-KEY-Mellanox-SHA256\n" +
-			"  rdmactl matrix import MLNX_OFED_LINUX-24.10-1.1.4.0-ubuntu22.04-x86_64.tgz --save /etc/rdmactl/matrix.d/mirror.yaml",
+			"  rdmactl matrix import MLNX_OFED_LINUX-24.10-1.1.4.0-ubuntu22.04-x86_64.iso --save /etc/rdmactl/matrix.d/mirror.yaml\n" +
+			"  rdmactl matrix import /srv/mirror/doca/all/ubuntu22.04 --release 2.9.1 --release 2.9.3",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runMatrixImport(cmd.Context(), args, *opts, g)
@@ -68,6 +76,7 @@ entry for the release.` +
 	f := cmd.Flags()
 	f.StringArrayVar(&opts.keys, "key", nil, "trust the OpenPGP public key in `FILE` (may be repeated)")
 	f.BoolVar(&opts.allowUnsigned, "allow-unsigned", false, "also take what is not signed, or whose key is not at hand")
+	f.StringArrayVar(&opts.releases, "release", nil, "take only the release `VERSION`, or all of a branch, of a source with several (may be repeated)")
 	f.StringVar(&opts.save, "save", "", "also write the answer to `FILE` as a matrix file")
 	f.StringVar(&opts.stated.Stack, "stack", "", "say which `STACK` it is, where the source does not tell: mlnx-ofed or doca-ofed")
 	f.StringVar(&opts.stated.Version, "version", "", "say which `VERSION` it is, where the source does not tell")
@@ -167,7 +176,7 @@ func strangers(list []matrix.Holding, known *matrix.Index) []string {
 
 // trust gathers keys and known fingerprints.
 func (o importOptions) trust(known *matrix.Index) (holdings.Options, error) {
-	with := holdings.Options{AllowUnsigned: o.allowUnsigned, Stated: o.stated, Known: known, Now: o.now()}
+	with := holdings.Options{AllowUnsigned: o.allowUnsigned, Stated: o.stated, Releases: o.releases, Known: known, Now: o.now()}
 	for _, file := range o.keys {
 		data, err := readRegular(file, maxSmall)
 		if err != nil {

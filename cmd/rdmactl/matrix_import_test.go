@@ -173,3 +173,85 @@ func TestImportHints(t *testing.T) {
 		}
 	}
 }
+
+// TestImportOfImageWithSeveralReleases follows an image and --release through the command.
+func TestImportOfImageWithSeveralReleases(t *testing.T) {
+	for _, tool := range []string{"dpkg-deb", "apt-ftparchive", "genisoimage"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("%s is not installed", tool)
+		}
+	}
+	repo := filepath.Join(t.TempDir(), "ubuntu22.04", "x86_64")
+	if err := os.MkdirAll(repo, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	tool := func(name string, args ...string) []byte {
+		t.Helper()
+		cmd := exec.Command(name, args...)
+		cmd.Dir = repo
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		return out
+	}
+	deb := func(name, version, more string) {
+		t.Helper()
+		root := t.TempDir()
+		if err := os.MkdirAll(filepath.Join(root, "DEBIAN"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		control := "Package: " + name + "\nVersion: " + version + "\nArchitecture: amd64\n" + more + "Maintainer: V <v@example.org>\nDescription: for tests\n"
+		if err := os.WriteFile(filepath.Join(root, "DEBIAN", "control"), []byte(control), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		tool("dpkg-deb", "--build", root, name+"_"+version+"_amd64.deb")
+	}
+	for _, r := range []string{"23.10", "24.10"} {
+		deb("mlnx-ofed-all", r+"-1.1.4.0", "Depends: mlnx-ofed-kernel-dkms\n")
+		deb("mlnx-ofed-kernel-dkms", r+".OFED."+r+".1.1.4.1-1", "")
+	}
+	deb("mlnx-ofed-all", "5.8-1.1.2.1", "Depends: mlnx-ofed-kernel-dkms\n")
+	for _, kind := range []string{"packages", "release"} { // the second reads what the first wrote
+		name := map[string]string{"packages": "Packages", "release": "Release"}[kind]
+		if err := os.WriteFile(filepath.Join(repo, name), tool("apt-ftparchive", kind, "."), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	image := filepath.Join(t.TempDir(), "mirror.iso")
+	tool("genisoimage", "-quiet", "-R", "-o", image, repo)
+	const left = "note: mlnx-ofed 5.8-1.1.2.1 for x86_64 is left out: neither modules nor module sources of its drivers are there\n"
+	for _, tt := range []struct {
+		source   string
+		releases []string
+		code     int
+		has, not []string
+	}{
+		{repo, nil, 0, []string{"23.10-1.1.4.0  ubuntu 22.04", "24.10-1.1.4.0  ubuntu 22.04", left}, nil},
+		{image, nil, 0, []string{"23.10-1.1.4.0  ubuntu 22.04", "24.10-1.1.4.0  ubuntu 22.04", left}, nil},
+		{image, []string{"24.10"}, 0, []string{"24.10-1.1.4.0  ubuntu 22.04"}, []string{"23.10-1.1.4.0", "left out"}},
+		{image, []string{"5.8"}, 2, []string{"mlnx-ofed 5.8-1.1.2.1 for x86_64 cannot be installed from it: neither modules"}, []string{"24.10-1.1.4.0"}},
+		{image, []string{"2.9.1"}, 2, []string{"it has no release 2.9.1"}, nil},
+	} {
+		args := []string{"matrix", "import", tt.source, "--allow-unsigned", "--distro", "ubuntu", "--version-id", "22.04"}
+		for _, r := range tt.releases {
+			args = append(args, "--release", r)
+		}
+		var out, errs bytes.Buffer
+		code := run(t.Context(), args, streams{in: strings.NewReader(""), out: &out, err: &errs})
+		text := out.String() + errs.String()
+		for _, want := range tt.has {
+			if !strings.Contains(text, want) {
+				t.Errorf("%v: no %q in:\n%s", args, want, text)
+			}
+		}
+		for _, not := range tt.not {
+			if strings.Contains(text, not) {
+				t.Errorf("%v: %q in:\n%s", args, not, text)
+			}
+		}
+		if code != tt.code {
+			t.Errorf("%v: exit %d, want %d\n%s", args, code, tt.code, text)
+		}
+	}
+}

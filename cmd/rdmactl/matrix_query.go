@@ -37,8 +37,9 @@ repositories. All else that is not said counts as unknown, not as absent.
 
 Without --kernel the answer is for the distribution's first kernel of that release, and a note says which: of a
 rebuild of RHEL (rocky, almalinux, centos, ol) RHEL's of the same minor release, of Oracle Linux the one that
-vendors' tables print where they do (often UEK), of Debian the one that they print for the point release. Where
-none is known a note says so, and what depends on the kernel stays unknown.
+vendors' tables print where they do (often UEK), of Debian the one that they print for the point release, else
+that of Debian's archive, of openSUSE Leap from 15.3 on that of SLES of the same number. Where none is known a
+note says so and what to pass, and what depends on the kernel stays unknown.
 
 Upper and lower case of --distro are the same. A point release of Debian (12.5) and a service pack (15-SP5 of
 SLES, 22.03-SP3 of openEuler) are understood.

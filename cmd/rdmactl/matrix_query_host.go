@@ -119,6 +119,7 @@ func (h *describedHost) full() string {
 // setDefaultKernel takes the first kernel of the release that is known, with a note which one that is, or
 // that none is known.
 func (h *describedHost) setDefaultKernel(known *matrix.Index) {
+	h.notePoints(known)
 	name := h.id + " " + h.full()
 	kernel, why := h.defaultKernel(known)
 	switch {
@@ -126,14 +127,53 @@ func (h *describedHost) setDefaultKernel(known *matrix.Index) {
 		h.kernel = kernel
 		h.note("the answer is for kernel %s, %s; --kernel RELEASE asks for another", kernel, why)
 	case why != "":
-		h.note("no kernel of %s is known whole, %s, so what depends on the kernel is unknown here; --kernel RELEASE names one as uname -r prints it", name, why)
+		h.note("no kernel of %s is known whole, %s, so what depends on the kernel is unknown here; --kernel RELEASE names one as uname -r prints it%s", name, why, h.form())
 	default:
 		minor := ""
 		if slices.Contains([]string{"rhel", "rocky", "almalinux", "centos", "ol", "scientific"}, h.id) && !strings.Contains(h.full(), ".") {
 			minor = ", and a minor release (--version-id " + h.version + ".N) has a first one"
 		}
-		h.note("no kernel of %s is known, so what depends on the kernel is unknown here; --kernel RELEASE names one as uname -r prints it%s", name, minor)
+		h.note("no kernel of %s is known, so what depends on the kernel is unknown here; --kernel RELEASE names one as uname -r prints it%s%s", name, h.form(), minor)
 	}
+}
+
+// notePoints says which point releases of Debian vendors' tables name, where none was asked for: its os-release
+// has the major release only, and a row of a point release counts for a host of which one is told.
+func (h *describedHost) notePoints(known *matrix.Index) {
+	if h.id != "debian" || h.point != "" {
+		return
+	}
+	var points []string
+	for _, stack := range []string{"doca-ofed", "mlnx-ofed"} {
+		for _, r := range known.Releases(stack) {
+			for _, row := range r.Rows {
+				if row.Evidence == matrix.DocumentedTable && row.ID == h.id && strings.HasPrefix(row.VersionID, h.version+".") && !slices.Contains(points, row.VersionID) {
+					points = append(points, row.VersionID)
+				}
+			}
+		}
+	}
+	if len(points) > 0 {
+		slices.Sort(points)
+		h.note("vendors' tables name point releases of debian %s (%s), and no row counts for debian %s without one; --version-id %s asks for one",
+			h.version, strings.Join(points, ", "), h.version, points[len(points)-1])
+	}
+}
+
+// form is what a release of this distribution's own kernel looks like, for one who has to type it.
+func (h *describedHost) form() string {
+	deb := map[string]string{"x86_64": "amd64", "aarch64": "arm64", "ppc64le": "ppc64el"}[h.arch]
+	switch {
+	case h.id == "ubuntu":
+		return ", such as X.Y.0-NN-generic"
+	case h.id == "debian" && deb != "":
+		return ", such as X.Y.0-NN-" + deb
+	case slices.Contains([]string{"rhel", "rocky", "almalinux", "centos", "ol", "scientific"}, h.id):
+		return ", such as X.Y.0-NNN.N.N.elN_N." + h.arch
+	case isSLES(h.id), h.id == "opensuse-leap":
+		return ", such as X.Y.Z-NNNN.NN-default"
+	}
+	return ""
 }
 
 // defaultKernel is a release as uname -r prints it, and where it is from. Without a release the second tells
@@ -170,7 +210,30 @@ func (h *describedHost) defaultKernel(known *matrix.Index) (release, why string)
 		}
 		return h.uname(k.Kernel), "the first one of " + id + " " + version + " (" + k.Source + ")"
 	}
-	return h.tableKernel(known)
+	if release, why := h.tableKernel(known); release != "" {
+		return release, why
+	}
+	return h.archiveKernel(known)
+}
+
+// archiveKernel is the kernel that the distribution's repository had when it was looked at, which an
+// installation has once it is updated. Without a release the second tells the line of it that is known.
+func (h *describedHost) archiveKernel(known *matrix.Index) (release, why string) {
+	for _, k := range known.Kernels(h.id, h.version) {
+		if k.Kind != "archive" {
+			continue
+		}
+		if base, ok := strings.CutSuffix(k.Kernel, "-amd64"); ok && h.arch == "aarch64" {
+			return "", "only " + k.Kernel + " of x86_64 (" + k.Source + "); where tables print both they have the same number, so it may be --kernel " + base + "-arm64"
+		} else if ok && h.arch != "x86_64" {
+			return "", "only " + k.Kernel + " of x86_64 (" + k.Source + ")"
+		}
+		return k.Kernel, "the one of the archive of " + h.id + " " + h.version + " (" + k.Source + "), which an updated installation has"
+	}
+	if r, ok := known.Inbox(h.id, h.full(), ""); ok && r.Kernel != "" {
+		return "", "only its line " + r.Kernel + " (" + strings.Join(r.Source, "; ") + ")"
+	}
+	return "", ""
 }
 
 // tableKernel is what a vendor's table prints for exactly this release and architecture, the newest table
@@ -198,7 +261,7 @@ func (h *describedHost) uname(kernel string) string {
 	switch {
 	case strings.HasSuffix(kernel, h.arch):
 		return kernel
-	case isSLES(h.id):
+	case isSLES(h.id), h.id == "opensuse-leap":
 		if last := kernel[strings.LastIndexByte(kernel, '-')+1:]; last != "" && last[0] >= '0' && last[0] <= '9' {
 			return kernel + "-default"
 		}

@@ -30,6 +30,7 @@ type wishOptions struct {
 	cards    []string
 	netdev   string
 	date     string
+	supplyOptions
 	activate string
 	upgrade  bool
 	matrix   []string
@@ -37,12 +38,13 @@ type wishOptions struct {
 }
 
 func (o *wishOptions) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.profile, "profile", "", "the intent: `NAME` of a profile (see `rdmactl profiles list`) or a file; default lts")
+	f.StringVar(&o.profile, "profile", "", "the intent: `NAME` of a profile (see `rdmactl profiles list`) or a file; default that of /etc/rdmactl/config.yaml, else lts")
 	f.StringVar(&o.stack, "stack", "", "one `STACK`: inbox, rdma-core, ofed, mlnx-ofed or doca-ofed")
 	f.StringVar(&o.version, "version", "", "`VERSION` of the stack")
 	f.StringSliceVar(&o.cards, "card", nil, "state hardware that cannot be seen: `GENERATION`, such as connectx-5 (may be repeated)")
 	f.StringVar(&o.netdev, "netdev", "", "network interface under a Soft-RoCE device; default: the one of the default route")
 	f.BoolVar(&o.upgrade, "upgrade", false, "move to the newest release of the stack's branch although an older one serves")
+	o.supplyOptions.addFlags(f)
 	f.StringVar(&o.activate, "activate", "", "when the stack comes into use: auto (the default), live, reboot, or none")
 	f.StringArrayVar(&o.matrix, "matrix", nil, "add the matrix files at `PATH`, a file or a directory of *.yaml, to the built-in ones (may be repeated)")
 	f.StringVar(&o.date, "date", "", "answer for the day `YYYY-MM-DD` instead of today")
@@ -53,6 +55,9 @@ func (o *wishOptions) request(told host.Told, kernel string) plan.Request {
 	req := plan.Request{
 		Profile: o.profile, Stack: o.stack, Version: o.version, Method: o.method, Cards: o.cards, Netdev: o.netdev,
 		Date: o.date, Kernel: kernel, Upgrade: o.upgrade, Activate: o.activate, Matrix: o.matrix,
+	}
+	if told.Kind == "root" {
+		req.Root = told.Root
 	}
 	if told.Request == nil {
 		return req
@@ -92,8 +97,15 @@ func (o *wishOptions) wish(s source, kernel string) (plan.Request, profiles.Prof
 			"cannot plan for the profile that the evidence names: %q is a file, and evidence may only name a profile", req.Profile)
 	}
 	req := o.request(told, kernel)
+	if err := o.ask(&req); err != nil {
+		return req, profiles.Profile{}, err
+	}
 	if req.Date == "" && !s.facts.RecordedAt.IsKnown() {
 		req.Date = today(host.NewLive()) // a ticket seldom tells its day
+	}
+	configured, err := o.chooseProfile(&req, told.Kind)
+	if err != nil {
+		return req, profiles.Profile{}, err
 	}
 	name := req.Profile
 	if name == "" {
@@ -103,6 +115,9 @@ func (o *wishOptions) wish(s source, kernel string) (plan.Request, profiles.Prof
 		return req, p, nil
 	}
 	p, err := openProfile(newLibrary(o.etc), name)
+	if err != nil && req.ProfileFrom == configured.file && configured.file != "" {
+		err = configured.unusable(err)
+	}
 	if err != nil {
 		return req, profiles.Profile{}, err
 	}
@@ -111,6 +126,30 @@ func (o *wishOptions) wish(s source, kernel string) (plan.Request, profiles.Prof
 	}
 	o.loaded[name] = p.Profile
 	return req, p.Profile, nil
+}
+
+// chooseProfile settles which profile is meant and who said so: the flag, the evidence's request, the
+// configuration of this machine, else the default. What a host in a file is answered must not depend on the
+// machine that reads it, so evidence is not asked about with a configuration.
+func (o *wishOptions) chooseProfile(req *plan.Request, kind string) (config, error) {
+	switch {
+	case o.profile != "":
+		req.ProfileFrom = plan.FromFlag
+	case req.Profile != "":
+		req.ProfileFrom = plan.FromEvidence
+	default:
+		req.ProfileFrom = plan.FromDefault
+		if req.Stack != "" || kind == "evidence" {
+			return config{}, nil
+		}
+		c, err := readConfig(o.etc)
+		if err != nil || c.profile() == "" {
+			return config{}, err
+		}
+		req.Profile, req.ProfileFrom = c.profile(), c.file
+		return c, nil
+	}
+	return config{}, nil
 }
 
 type planOptions struct {
@@ -138,7 +177,9 @@ func newPlanCmd(g *globalOptions) *cobra.Command {
 		GroupID: "main",
 		Short:   "Say which RDMA stack this host can have, why, and by which steps",
 		Long: `Give a verdict for each of the five stacks and the steps that take this host to the chosen one. Nothing is
-changed and no root is needed. Without --profile or --stack the answer is for the profile "lts".
+changed and no root is needed. Without --profile or --stack the answer is for the profile that
+/etc/rdmactl/config.yaml names, else for "lts"; of a host in a file for the one that the file asks for, else for
+"lts".
 
 A host without an RDMA card is refused (exit 3) with what was looked at and what can be done. With more than
 one host (--evidence repeated, or a directory) the exit code is 0 when each got an answer, refusals
@@ -155,12 +196,20 @@ included; the verdicts are in the answers.` +
 }
 
 func runPlan(ctx context.Context, opts planOptions, g *globalOptions) error {
-	if opts.resolve && (len(opts.evidence) > 0 || opts.root != "") {
+	if opts.resolve && len(opts.evidence) > 0 {
 		return fault.New(fault.Usage, "usage", "run `rdmactl plan --resolve` on the host itself",
 			"cannot resolve packages: the host is not here")
 	}
+	if opts.root != "" {
+		if err := opts.planImage(opts.root, opts.kernel); err != nil {
+			return err
+		}
+	}
 	known, err := opts.loadMatrix()
 	if err != nil {
+		return err
+	}
+	if known, err = opts.supply(ctx, known); err != nil {
 		return err
 	}
 	var planned *plan.Plan // the one host's, without the solver's answer, which each run asks for anew
@@ -186,6 +235,9 @@ func runPlan(ctx context.Context, opts planOptions, g *globalOptions) error {
 			c, err := opts.comparison(ctx, s, known)
 			if err != nil {
 				return err
+			}
+			if from := p.ProfileFrom; !slices.Contains([]string{plan.FromFlag, plan.FromEvidence, plan.FromDefault}, from) && g.format() == "table" {
+				fmt.Fprintf(g.err, "note: profile %s is from %s\n", p.Profile, from)
 			}
 			return out.add(answer{host: s.hostName(), value: c, table: func(w io.Writer) error { return plan.RenderComparison(w, c, g.color()) }}, several)
 		}

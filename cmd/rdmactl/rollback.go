@@ -3,14 +3,14 @@ package main
 import (
 	"context"
 
-	"github.com/rdmactl/rdmactl/host"
 	"github.com/rdmactl/rdmactl/install"
 	"github.com/rdmactl/rdmactl/internal/fault"
 	"github.com/spf13/cobra"
 )
 
 func newRollbackCmd(g *globalOptions) *cobra.Command {
-	return &cobra.Command{
+	var root string
+	cmd := &cobra.Command{
 		Use:     "rollback [RUN]",
 		GroupID: "main",
 		Short:   "Undo a run: packages, files, modules and services as they were before",
@@ -21,12 +21,19 @@ would go stop the rollback before anything changes. The command is its own conse
 		Example: "  sudo rdmactl rollback\n  sudo rdmactl rollback 20261130T061541Z-4f2a",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runRollback(cmd.Context(), args, g)
+			t, err := openTarget(root)
+			defer t.close()
+			if err == nil {
+				err = runRollback(cmd.Context(), args, t, g)
+			}
+			return t.said(err)
 		},
 	}
+	addRootFlag(cmd.Flags(), &root)
+	return cmd
 }
 
-func runRollback(ctx context.Context, args []string, g *globalOptions) error {
+func runRollback(ctx context.Context, args []string, t *target, g *globalOptions) error {
 	opts := install.RollbackOptions{Progress: g.progress()}
 	switch len(args) {
 	case 0:
@@ -35,6 +42,6 @@ func runRollback(ctx context.Context, args []string, g *globalOptions) error {
 	default:
 		return fault.New(fault.Usage, "usage", "`rdmactl history` lists the runs", "cannot roll back %d runs at once", len(args))
 	}
-	report, err := install.Rollback(ctx, newEnv(host.NewLive()), opts)
-	return g.finish(report, err)
+	report, err := install.Rollback(ctx, t.env(), opts)
+	return g.finish(t.shown(report), err)
 }

@@ -172,8 +172,9 @@ func enums() map[reflect.Type][]string {
 			"install", "nothing-to-do", "refuse", "chosen", "possible", "refused",
 		},
 		reflect.TypeFor[plan.Kind](): {
-			"packages", "files", "modules", "udev", "services", "verify", "repository", "build", "initramfs", "activate",
+			"packages", "files", "modules", "udev", "services", "verify", "repository", "build", "initramfs", "activate", "use",
 		},
+		reflect.TypeFor[plan.Scope]():   {"nothing", "named-packages", "whole-repository", "build", "required-space"},
 		reflect.TypeFor[verbs.Status](): {"pass", "warn", "fail", "not-testable"},
 	}
 }

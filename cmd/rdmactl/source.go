@@ -105,7 +105,11 @@ func (s *sourceOptions) here(ctx context.Context, g *globalOptions) (source, err
 	if s.root == "" {
 		return s.detect(ctx, "", g.verbosely(host.NewLive())), nil
 	}
-	r, err := host.NewRooted(s.root)
+	name, err := filepath.Abs(s.root)
+	if err != nil {
+		return source{}, fault.New(fault.Usage, "usage", "give the directory's full path", "cannot read the image %s: %w", s.root, err)
+	}
+	r, err := host.NewRootedAs(s.root, name)
 	if err != nil {
 		return source{}, fault.New(fault.Usage, "usage", "name the directory of an unpacked image", "cannot read the image %s: %w", s.root, err)
 	}

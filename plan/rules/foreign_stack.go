@@ -185,5 +185,10 @@ func StackVersions(in Input) map[string]string {
 			}
 		}
 	}
+	for _, l := range in.Facts.Userspace.Built.Or(nil) {
+		if version, ok := l.Version.Get(); ok && l.Active.Or(false) {
+			versions["rdma-core"] = version
+		}
+	}
 	return versions
 }

@@ -20,19 +20,32 @@ const (
 // IEEE number 02c9, which is not a PCI id.
 const mellanox = "15b3"
 
-// functions are the PCI functions by address.
-func functions(in Input) []facts.PCIDevice {
-	all := slices.Clone(in.Facts.PCI.Or(nil))
-	slices.SortStableFunc(all, func(a, b facts.PCIDevice) int { return strings.Compare(a.Address, b.Address) })
-	return all
+// cardsOf are the PCI functions that can do RDMA, those of Mellanox or those of all others, by address.
+func cardsOf(in Input, own bool) []facts.PCIDevice {
+	var out []facts.PCIDevice
+	all := in.Facts.PCI.Or(nil)
+	for i := range all {
+		if all[i].RDMACapable && own == (all[i].Vendor == mellanox) {
+			out = append(out, all[i])
+		}
+	}
+	slices.SortStableFunc(out, func(a, b facts.PCIDevice) int { return strings.Compare(a.Address, b.Address) })
+	return out
 }
 
-func ownCards(in Input) []facts.PCIDevice {
-	return slices.DeleteFunc(functions(in), func(d facts.PCIDevice) bool { return d.Vendor != mellanox || !d.RDMACapable })
-}
+func ownCards(in Input) []facts.PCIDevice     { return cardsOf(in, true) }
+func foreignCards(in Input) []facts.PCIDevice { return cardsOf(in, false) }
 
-func foreignCards(in Input) []facts.PCIDevice {
-	return slices.DeleteFunc(functions(in), func(d facts.PCIDevice) bool { return d.Vendor == mellanox || !d.RDMACapable })
+// CardsOf are the generations of the cards of this stack's vendor, seen or stated, sorted and each once.
+func CardsOf(in Input) []string {
+	out := slices.Clone(in.Cards)
+	for _, card := range ownCards(in) {
+		if g, ok := card.Generation.Get(); ok {
+			out = append(out, g)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // hardwareDevices are RDMA devices that sit on a PCI function, seen although PCI may not be told.
@@ -99,7 +112,7 @@ func foreignHardware(in Input, cards []facts.PCIDevice) []Finding {
 		name := card.Description.Or("an RDMA card")
 		found = append(found, Finding{
 			Code: ForeignHardware, Effect: Refuse, Source: in.Facts.PCI.Source, Looked: looked(in),
-			Text: fmt.Sprintf("%s [%s] at %s is another vendor's RDMA card; stacks of ConnectX cards do not serve it and may break it. "+
+			Text: fmt.Sprintf("%s [%s] at %s is another vendor's RDMA card, and no ConnectX or BlueField is there; stacks of ConnectX cards do not serve it and may break it. "+
 				"It needs %s (--profile inbox)", name, id, card.Address, needs),
 		})
 	}

@@ -13,6 +13,8 @@ type Asked struct {
 	Kernel string
 	Netdev string
 	Matrix *matrix.Index
+	// Aside leaves what programs get by default alone: a build is only put beside it.
+	Aside bool
 	// Day is YYYY-MM-DD.
 	Day, Method, Version string
 }
@@ -21,7 +23,7 @@ type Asked struct {
 func NewInput(f facts.Facts, p profiles.Profile, asked Asked) Input {
 	in := Input{
 		Facts: f, Profile: p, Named: asked.Named, Cards: asked.Cards, Kernel: asked.Kernel,
-		Matrix: asked.Matrix, Day: asked.Day, Method: asked.Method, Version: asked.Version,
+		Matrix: asked.Matrix, Day: asked.Day, Method: asked.Method, Version: asked.Version, Aside: asked.Aside,
 	}
 	in.Facts.Kernel.Arch.Value = machineName(in.Facts.Kernel.Arch.Value)
 	in.Packages = wantedPackages(f, p)

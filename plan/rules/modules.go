@@ -32,15 +32,55 @@ const (
 
 // option is the kernel option of a module, without CONFIG_.
 func option(module string) string {
-	return map[string]string{
-		"ib_core": "INFINIBAND", "ib_uverbs": "INFINIBAND_USER_ACCESS", "rdma_ucm": "INFINIBAND_USER_ACCESS",
-		"ib_umad": "INFINIBAND_USER_MAD", "mlx4_core": "MLX4_CORE", "mlx4_en": "MLX4_EN", "mlx4_ib": "MLX4_INFINIBAND",
-		"mlx5_core": "MLX5_CORE", "mlx5_ib": "MLX5_INFINIBAND", "rdma_rxe": "RDMA_RXE", "siw": "RDMA_SIW",
-		"ib_ipoib": "INFINIBAND_IPOIB", "ib_iser": "INFINIBAND_ISER", "ib_isert": "INFINIBAND_ISERT",
-		"ib_srp": "INFINIBAND_SRP", "ib_srpt": "INFINIBAND_SRPT", "rpcrdma": "SUNRPC_XPRT_RDMA",
-		"nvme_rdma": "NVME_RDMA", "nvmet_rdma": "NVME_TARGET_RDMA", "irdma": "INFINIBAND_IRDMA",
-		"bnxt_re": "INFINIBAND_BNXT_RE", "mana_ib": "MANA_INFINIBAND", "efa": "INFINIBAND_EFA", "erdma": "INFINIBAND_ERDMA",
-	}[module]
+	switch module {
+	case "ib_core":
+		return "INFINIBAND"
+	case "ib_uverbs", "rdma_ucm":
+		return "INFINIBAND_USER_ACCESS"
+	case "ib_umad":
+		return "INFINIBAND_USER_MAD"
+	case "mlx4_core":
+		return "MLX4_CORE"
+	case "mlx4_en":
+		return "MLX4_EN"
+	case "mlx4_ib":
+		return "MLX4_INFINIBAND"
+	case "mlx5_core":
+		return "MLX5_CORE"
+	case "mlx5_ib":
+		return "MLX5_INFINIBAND"
+	case "rdma_rxe":
+		return "RDMA_RXE"
+	case "siw":
+		return "RDMA_SIW"
+	case "ib_ipoib":
+		return "INFINIBAND_IPOIB"
+	case "ib_iser":
+		return "INFINIBAND_ISER"
+	case "ib_isert":
+		return "INFINIBAND_ISERT"
+	case "ib_srp":
+		return "INFINIBAND_SRP"
+	case "ib_srpt":
+		return "INFINIBAND_SRPT"
+	case "rpcrdma":
+		return "SUNRPC_XPRT_RDMA"
+	case "nvme_rdma":
+		return "NVME_RDMA"
+	case "nvmet_rdma":
+		return "NVME_TARGET_RDMA"
+	case "irdma":
+		return "INFINIBAND_IRDMA"
+	case "bnxt_re":
+		return "INFINIBAND_BNXT_RE"
+	case "mana_ib":
+		return "MANA_INFINIBAND"
+	case "efa":
+		return "INFINIBAND_EFA"
+	case "erdma":
+		return "INFINIBAND_ERDMA"
+	}
+	return ""
 }
 
 // wantedModules are the profile's modules, then those that the cards need and the profile does not

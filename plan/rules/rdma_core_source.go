@@ -28,14 +28,14 @@ func rdmaCoreHost() VendorRule {
 		}
 		if h.rdmaCoreTarget() {
 			c.Status = Supported
-			c.because(h.say("target", func() Finding {
+			c.because(h.say(cause{rule: "target"}, func() Finding {
 				return Finding{
 					Code: BuildDocumented, Effect: Warn, Source: rdmaCoreSource,
 					Text: "upstream builds rdma-core on " + h.system.name + " or names it; it runs on the distribution's kernel modules, and needs gcc, cmake, pkg-config, python3 and the headers of libnl",
 				}
 			}))
 		} else {
-			c.because(h.say("no target", func() Finding {
+			c.because(h.say(cause{rule: "no target"}, func() Finding {
 				return Finding{
 					Code: NoRow, Effect: Warn, Source: rdmaCoreSource,
 					Text: "upstream does not name " + h.system.name + "; rdma-core builds where gcc, cmake, pkg-config, python3 and the headers of libnl are",
@@ -112,7 +112,7 @@ func privateABI() VendorRule {
 			if !ok || abi == c.Release.PrivateABI {
 				continue
 			}
-			c.warn(h.say("abi "+strconv.Itoa(c.Release.PrivateABI), func() Finding {
+			c.warn(h.say(cause{rule: "abi", n: c.Release.PrivateABI}, func() Finding {
 				return Finding{
 					Code: ProviderABIMix, Effect: Warn, Source: lib.PrivateABI.Source,
 					Text: "the libibverbs on this host (" + printable(lib.Path) + ") has the private ABI " + strconv.Itoa(abi) + ", the release " + strconv.Itoa(c.Release.PrivateABI) +

@@ -70,6 +70,8 @@ type Input struct {
 	Matrix *matrix.Index
 	// Day is the day of the plan, YYYY-MM-DD; empty when nothing tells it.
 	Day string
+	// Aside leaves what programs get by default alone.
+	Aside bool
 	// Method and Version are asked for; empty when they are not.
 	Method, Version string
 }
@@ -77,7 +79,7 @@ type Input struct {
 // All returns the rules in the order in which their findings are shown.
 func All() []Rule {
 	return []Rule{
-		notLinux(), container(), kernelName(), machine(), distribution(), release(), cards(), hardware(),
+		notLinux(), container(), kernelName(), machine(), distribution(), release(), cards(), hardware(), mixedUserSpace(),
 		foreignStack(), brokenPackages(), heldPackages(),
 		kernelFiles(), kernelAge(), missingModules(), blacklistedModules(), droppedDevices(), unmaintainedDevices(), cardAge(),
 		systemd(), softNetdev(), softConflict(),

@@ -81,6 +81,20 @@ func ofedInfo(text string) change {
 	return on(func(f *facts.Facts) { f.Packages.OFEDInfo = facts.Is(text, "ofed_info -s") })
 }
 
+// user adds an installed package.
+func user(name, version, origin string) change {
+	return on(func(f *facts.Facts) {
+		f.Packages.Installed = facts.Is(append(slices.Clone(f.Packages.Installed.Value), facts.Package{Name: name, Version: version, Origin: origin}), "rpm -qa")
+	})
+}
+
+// unmet adds a package that an installer could not install.
+func unmet(name, version, needs, needsVersion string) change {
+	return on(func(f *facts.Facts) {
+		f.Packages.Unmet = append(slices.Clone(f.Packages.Unmet), facts.UnmetNeed{Package: name, Version: version, Needs: needs, NeedsVersion: needsVersion, Source: "efa_installer.sh"})
+	})
+}
+
 func dkms(name, origin string) change {
 	return on(func(f *facts.Facts) {
 		f.Modules.DKMS = facts.Is([]facts.DKMSPackage{{Name: name, Version: "23.07.OFED.23.07.0.5.1.1", Origin: origin}}, "dkms status")
@@ -125,6 +139,25 @@ func hosts() []struct {
 		{"not-linux", "inbox", with(on(func(f *facts.Facts) { f.Kernel.Release = facts.Is("13.2-RELEASE-p4", "uname -r") })), "not-linux!", ""},
 		{"not-linux", "inbox", with(on(func(f *facts.Facts) { f.Kernel.Release = facts.Is("6.1.0-custom-RELEASE", "uname -r") })), "", ""},
 		{"not-linux", "inbox", nil, "", ""},
+
+		{"mixed-user-space", "inbox", with(user("libibverbs1", "44.0-2", "inbox"), user("rdma-core", "44.0-2", "inbox"), user("ibverbs-utils:amd64", "2410mlnx54-1.2410068", "mlnx-ofed")), "user-space-mixed", "half from the distribution (libibverbs1 44.0-2, rdma-core 44.0-2) and half from mlnx-ofed (ibverbs-utils:amd64 2410mlnx54-1.2410068)"},
+		{"mixed-user-space", "lts", with(user("libibverbs", "61.0-2.el9", "inbox"), user("librdmacm", "2510.0.11-1", "doca-ofed")), "user-space-mixed", "half from doca-ofed (librdmacm 2510.0.11-1)"},
+		{
+			"mixed-user-space", "inbox", with(user("libibverbs", "44.0-2.el8.1", "inbox"), user("librdmacm", "44.0-2.el8.1", "inbox"),
+				unmet("libibverbs-utils", "43.0-1.el8", "libibverbs", "43.0-1.el8"), unmet("rdma-core-devel", "43.0-1.el8", "librdmacm", "43.0-1.el8")), "user-space-mixed",
+			"half from the distribution (libibverbs 44.0-2.el8.1, librdmacm 44.0-2.el8.1) and half from a bundle or other repository, as efa_installer.sh tells (libibverbs-utils 43.0-1.el8, rdma-core-devel 43.0-1.el8, " +
+				"which need libibverbs 43.0-1.el8, librdmacm 43.0-1.el8)",
+		},
+		{"mixed-user-space", "inbox", with(user("libibverbs1", "44.0-2", "inbox"), user("rdma-core", "44.0-2", "inbox"), user("ibverbs-providers", "44.0-2", "inbox")), "", ""}, // all of the distribution
+		{"mixed-user-space", "inbox", with(user("libibverbs1", "2410mlnx54-1.2410068", "mlnx-ofed"), user("ibverbs-utils", "2410mlnx54-1.2410068", "mlnx-ofed")), "", ""},       // all of the vendor
+		{"mixed-user-space", "inbox", with(user("libibverbs1", "44.0-2", "inbox"), user("ibverbs-utils", "44.0", "unknown")), "", ""},                                           // nothing tells the origin
+		{"mixed-user-space", "inbox", with(user("libibverbs1", "44.0-2", "inbox"), user("mft", "4.30.0-139", "mlnx-ofed")), "", ""},                                             // beside any stack
+		{"mixed-user-space", "inbox", with(user("libibverbs:i386", "44.0-2", "inbox"), user("libibverbs", "2410mlnx54-1.2410068.rhel8u10", "mlnx-ofed")), "", ""},               // for 32-bit programs
+		{"mixed-user-space", "inbox", with(user("libibverbs", "43.0-1.el8", "inbox"), unmet("libibverbs-utils", "43.0-1.el8", "libibverbs", "43.0-1.el8")), "", ""},             // met by now
+		{"mixed-user-space", "inbox", with(user("libibverbs", "43.0", "unknown"), unmet("libibverbs-utils", "43.0-1.el8", "libibverbs", "43.0-1.el8")), "", ""},                 // nothing tells whose it is
+		{"mixed-user-space", "inbox", with(unmet("libibverbs-utils", "43.0-1.el8", "libibverbs", "43.0-1.el8")), "", ""},                                                        // nothing is installed
+		{"mixed-user-space", "inbox", with(user("libibverbs", "44.0-2.el8.1", "inbox"), unmet("mpitests", "3.2-1", "libibverbs", "43.0-1.el8")), "", ""},                        // no part of rdma-core
+		{"mixed-user-space", "inbox", with(on(func(f *facts.Facts) { f.Packages.Installed = facts.Field[[]facts.Package]{} }), unmet("libibverbs-utils", "43.0-1.el8", "libibverbs", "43.0-1.el8")), "", ""},
 
 		{"kernel-name", "inbox", with(on(func(f *facts.Facts) { f.Kernel.Release = facts.Is("garbage", "uname -r") })), "kernel-unreadable!", "garbage"},
 		{"kernel-name", "inbox", with(on(func(f *facts.Facts) { f.Kernel.Release = facts.Field[string]{} })), "", ""},

@@ -28,6 +28,8 @@ type Index struct {
 	kmp         map[string]KMP       // by label
 	constraints map[string]version.Constraint
 	patterns    map[string]*regexp.Regexp
+	listed      map[string][]Listed               // by stack, as releases
+	systemRows  map[string]map[string][]SystemRow // by stack and id
 }
 
 // NewIndex reads the versions, constraints and regular expressions of a matrix.
@@ -47,8 +49,10 @@ func NewIndex(m *Matrix) (*Index, error) {
 		kmp:         make(map[string]KMP, len(m.KMP)),
 		constraints: map[string]version.Constraint{},
 		patterns:    map[string]*regexp.Regexp{},
+		listed:      map[string][]Listed{},
+		systemRows:  map[string]map[string][]SystemRow{},
 	}
-	for _, fill := range []func() error{x.addReleases, x.addBranches, x.addRules, x.addSystems} {
+	for _, fill := range []func() error{x.addReleases, x.addBranches, x.addRules, x.addSystems, x.addSystemRows, x.addListed} {
 		if err := fill(); err != nil {
 			return nil, fmt.Errorf("cannot index the matrix: %w", err)
 		}
@@ -117,6 +121,11 @@ func (x *Index) addRules() error {
 	for _, l := range x.m.Layouts {
 		x.layouts[l.Stack] = append(x.layouts[l.Stack], l)
 		if err := x.read(l.Versions, nil); err != nil {
+			return err
+		}
+	}
+	for _, c := range x.m.Costs {
+		if err := x.read(c.Versions, nil); err != nil {
 			return err
 		}
 	}
@@ -225,7 +234,8 @@ func (x *Index) Layouts(stack string) []Layout { return x.layouts[stack] }
 func (x *Index) Layout(stack string, v version.StackVersion, family string) (*Layout, bool) {
 	list := x.layouts[stack]
 	best := -1
-	for i, l := range list {
+	for i := range list {
+		l := &list[i]
 		if l.Family != family && l.Family != "" || len(l.Versions) > 0 && !x.Meets(l.Versions, v) {
 			continue
 		}

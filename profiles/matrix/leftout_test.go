@@ -84,12 +84,19 @@ func counters() map[string]func(*Matrix) int {
 		"mlnx-ofed.yaml third_party_matrices.rows": everywhere(func(r Row) bool {
 			return r.Evidence == ThirdParty && !strings.Contains(r.Source, "irdma")
 		}),
-		"mlnx-ofed.yaml lts_branches":                   lts("mlnx-ofed"),
-		"mlnx-ofed.yaml hardware_rules":                 rulesFor("mlnx-ofed", "connectx-3", "connectx-3-pro", "connect-ib", "connectx-4", "connectx-6-lx", "bluefield-2", "connectx-7", "bluefield-3", "connectx-8"),
-		"mlnx-ofed.yaml ga_kernels.rows":                kinds("ga"),
-		"mlnx-ofed.yaml ga_kernels.hwe_rows":            kinds("hwe"),
-		"mlnx-ofed.yaml ga_kernels.oracle_default_rows": kinds("default"),
-		"mlnx-ofed.yaml ga_kernels.uek_lines":           kinds("uek"),
+		"mlnx-ofed.yaml lts_branches":   lts("mlnx-ofed"),
+		"mlnx-ofed.yaml hardware_rules": rulesFor("mlnx-ofed", "connectx-3", "connectx-3-pro", "connect-ib", "connectx-4", "connectx-6-lx", "bluefield-2", "connectx-7", "bluefield-3", "connectx-8"),
+		"mlnx-ofed.yaml ga_kernels.rows": func(m *Matrix) int { // openSUSE Leap has those of SLES, from another source
+			return countIf(m.Kernels, func(k DistroKernel) bool { return k.Kind == "ga" && k.ID != "opensuse-leap" })
+		},
+		"kmod.yaml source (kernels of the Debian archive that were read, by release)": kinds("archive"),
+		"mlnx-ofed.yaml ga_kernels.hwe_rows":                                          kinds("hwe"),
+		"mlnx-ofed.yaml ga_kernels.oracle_default_rows":                               kinds("default"),
+		"mlnx-ofed.yaml ga_kernels.uek_lines":                                         kinds("uek"),
+
+		"rdma-core.yaml compile_measured": func(m *Matrix) int {
+			return countIf(m.Costs, func(k Cost) bool { return k.ID == "rdma-core-64.0" && k.Minutes == 1 })
+		},
 
 		"doca-ofed.yaml releases":                    releases("doca-ofed", one),
 		"doca-ofed.yaml releases.os_labels_seen":     rows("doca-ofed", func(r Row) bool { return r.Evidence == BundleName }),

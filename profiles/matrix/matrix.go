@@ -23,6 +23,7 @@ type Matrix struct {
 	Foreign     []ForeignVendor `json:"foreign_vendors,omitempty" yaml:"foreign_vendors,omitempty"`
 	LeftOut     []LeftOut       `json:"left_out,omitempty" yaml:"left_out,omitempty"`
 	Holdings    []Holding       `json:"holdings,omitempty" yaml:"holdings,omitempty"`
+	Costs       []Cost          `json:"costs,omitempty" yaml:"costs,omitempty"`
 }
 
 // Branch is a line of releases of one stack.
@@ -187,7 +188,8 @@ type Build struct {
 type DistroKernel struct {
 	ID        string `json:"id" yaml:"id"`
 	VersionID string `json:"version_id" yaml:"version_id"`
-	// Kind is ga (the first of the release), hwe, default (what vendor tables print) or uek.
+	// Kind is ga (the first of the release), hwe, default (what vendor tables print), uek, or archive (what the
+	// distribution's repository has as its default kernel on the day that Source tells).
 	Kind   string `json:"kind" yaml:"kind"`
 	Kernel string `json:"kernel" yaml:"kernel"`
 	Note   string `json:"note,omitempty" yaml:"note,omitempty"`
@@ -342,6 +344,9 @@ type HoldingPackage struct {
 	Version string `json:"version" yaml:"version"`
 	Arch    string `json:"arch" yaml:"arch"`
 	Bytes   int64  `json:"bytes,omitempty" yaml:"bytes,omitempty"` // size of the file
+	// Installed is what it takes on disk in bytes as its own metadata says: Installed-Size of a deb, the tag
+	// SIZE of an rpm. 0 where it does not say.
+	Installed int64 `json:"installed,omitempty" yaml:"installed,omitempty"`
 }
 
 // LeftOut is the account of one group of the collected facts: how many rows it has, how many of them the

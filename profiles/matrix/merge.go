@@ -68,6 +68,7 @@ func (m *merger) add(one *Matrix) {
 	})
 	m.out.Foreign = whole(m, m.out.Foreign, one.Foreign, func(f ForeignVendor) string { return "vendor " + f.Vendor + " with " + f.Driver })
 	m.out.LeftOut = whole(m, m.out.LeftOut, one.LeftOut, func(l LeftOut) string { return "group " + l.Group + " of " + l.Facts })
+	m.out.Costs = whole(m, m.out.Costs, one.Costs, func(c Cost) string { return "cost " + c.ID })
 	m.out.Holdings = newest(m.out.Holdings, one.Holdings)
 }
 

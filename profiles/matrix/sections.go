@@ -62,6 +62,9 @@ func (d document) problems(place strictyaml.Place) strictyaml.Problems {
 	for i, h := range d.Holdings {
 		c.holding([]any{"holdings", i}, h)
 	}
+	for i, k := range d.Costs {
+		c.cost([]any{"costs", i}, k, seen)
+	}
 	for i, l := range d.LeftOut {
 		c.leftOut([]any{"left_out", i}, l, seen)
 	}
@@ -200,7 +203,7 @@ func (c *checker) distros(path []any, values []string) {
 func (c *checker) kernel(path []any, k DistroKernel) {
 	c.required(path, "kind", k.Kind, "kernel", k.Kernel, "source", k.Source)
 	c.system(path, k.ID, k.VersionID)
-	c.oneOf(at(path, "kind"), k.Kind, "ga", "hwe", "default", "uek")
+	c.oneOf(at(path, "kind"), k.Kind, "ga", "hwe", "default", "uek", "archive")
 	c.match(at(path, "kernel"), kernelName, k.Kernel, "a kernel release")
 }
 
@@ -331,6 +334,9 @@ func (c *checker) holding(path []any, h Holding) {
 		c.match(at(where, "name"), packageName, p.Name, "a package name")
 		if p.Bytes < 0 {
 			c.say(at(where, "bytes"), "%d is not a size", p.Bytes)
+		}
+		if p.Installed < 0 {
+			c.say(at(where, "installed"), "%d is not a size", p.Installed)
 		}
 	}
 }

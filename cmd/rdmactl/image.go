@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/rdmactl/rdmactl/host"
+	"github.com/rdmactl/rdmactl/install"
+	"github.com/rdmactl/rdmactl/internal/fault"
+	"github.com/rdmactl/rdmactl/plan"
+	"github.com/spf13/pflag"
+)
+
+// target is what install, rollback and history work on: this host, or an image.
+type target struct {
+	root   string // as it was typed, empty for this host
+	image  *install.Image
+	kernel string // of the image
+}
+
+func addRootFlag(f *pflag.FlagSet, root *string) {
+	f.StringVar(root, "root", "", "work on the image below `DIR`, a root file system that does not run, instead of this host")
+}
+
+// openTarget opens the image of --root, if one is named.
+func openTarget(root string) (*target, error) {
+	t := &target{root: root}
+	if root == "" {
+		return t, nil
+	}
+	im, err := install.OpenImage(root)
+	if err != nil {
+		return t, err
+	}
+	t.image = im
+	return t, im.OpenRuns()
+}
+
+func (t *target) close() {
+	if t.image != nil {
+		_ = t.image.Close() // directories that were only read
+	}
+}
+
+// env is what install works with. Of an image nothing can be verified: its devices are not here.
+func (t *target) env() install.Env {
+	if t.image == nil {
+		return newEnv(host.NewLive())
+	}
+	return imageEnv(t.image)
+}
+
+func imageEnv(im *install.Image) install.Env {
+	return install.Env{Host: im.Host(), Paths: im.Paths(), Tool: version, Image: im}
+}
+
+// dryEnv is env for a run that changes nothing.
+func (t *target) dryEnv() install.Env {
+	if t.image == nil {
+		return newEnv(host.NewDryRun(host.NewLive()))
+	}
+	env := imageEnv(t.image)
+	env.Host = host.NewDryRun(t.image.Host())
+	return env
+}
+
+// source is the target with its facts.
+func (t *target) source(ctx context.Context, g *globalOptions) (source, error) {
+	if t.image == nil {
+		return (&sourceOptions{}).here(ctx, g)
+	}
+	return (&sourceOptions{kernel: t.kernel}).detect(ctx, "", g.verbosely(t.image.Host())), nil
+}
+
+// settle checks what is asked for against what an image can have, and settles its kernel.
+func (t *target) settle(wish *wishOptions, kernel string) error {
+	if t.image == nil {
+		if kernel != "" {
+			return fault.New(fault.Usage, "usage", "boot that kernel, then install; with --root it is the image's kernel",
+				"cannot install for another kernel than the running one: --kernel needs --root")
+		}
+		return nil
+	}
+	t.kernel = kernel
+	return wish.forImage(t.image, kernel)
+}
+
+// planImage checks what is asked of the image that plan reads.
+func (o *wishOptions) planImage(root, kernel string) error {
+	im, err := install.OpenImage(root)
+	if err != nil {
+		return err
+	}
+	return errors.Join(o.forImage(im, kernel), im.Close())
+}
+
+// forImage settles the activation, since what an image has comes into use when it boots, and checks that it
+// is known for which kernel.
+func (o *wishOptions) forImage(im *install.Image, kernel string) error {
+	switch o.activate {
+	case "", plan.ActivateAuto, plan.ActivateNone:
+		o.activate = plan.ActivateNone
+		_, err := im.Kernel(kernel)
+		return err
+	}
+	return fault.New(fault.Usage, "usage", "leave --activate away: an image comes into use when it boots",
+		"cannot activate what is installed in an image: --activate %s was given", o.activate)
+}
+
+// shown adds the image to a report.
+func (t *target) shown(r install.RunReport) install.RunReport {
+	if r.Schema != "" {
+		r.Root = t.root
+	}
+	return r
+}
+
+// said adds the image to what an error tells to type next.
+func (t *target) said(err error) error {
+	var f *fault.Error
+	if t.root == "" || !errors.As(err, &f) || f.Hint == "" {
+		return err
+	}
+	again := *f
+	again.Hint = t.commands(f.Hint)
+	if outer := err.Error(); outer != f.Error() {
+		return fmt.Errorf("%s: %w", strings.TrimSuffix(outer, f.Error()), &again)
+	}
+	return &again
+}
+
+// commands adds --root to the commands that a text names.
+func (t *target) commands(text string) string {
+	if t.root == "" {
+		return text
+	}
+	dir := t.root
+	if strings.ContainsAny(dir, " \t\n'\"\\$`&|;<>()*?[]#~!{}") {
+		dir = "'" + strings.ReplaceAll(dir, "'", `'\''`) + "'"
+	}
+	for _, verb := range []string{"install", "rollback", "history", "plan"} {
+		for _, end := range []string{"`", " "} {
+			text = strings.ReplaceAll(text, "`rdmactl "+verb+end, "`rdmactl "+verb+" --root "+dir+end)
+		}
+	}
+	return text
+}
