@@ -27,11 +27,14 @@ const exeName = "rdmactl"
 // detach starts the worker where the end of this process, its terminal and its login session do not
 // reach it: as a transient unit where systemd runs, else in a session of its own.
 func detach(env Env, j *journal.Run, do string) error {
+	if env.Image != nil {
+		return env.Image.start(j, do)
+	}
 	exe, err := ownCopy(j)
 	if err != nil {
 		return fmt.Errorf("cannot start the worker: %w", err)
 	}
-	args := []string{"install-worker", "--run", j.ID, "--do", do}
+	args := workerArguments(j.ID, do, "")
 	_, err = env.Host.Stat("/run/systemd/system")
 	if err == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -95,7 +98,7 @@ func begun(env Env, j *journal.Run) (bool, error) {
 }
 
 func ownSession(j *journal.Run, exe string, args []string) error {
-	out, err := os.OpenFile(filepath.Join(j.Dir, "worker.out"), os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
+	out, err := j.Output("worker.out")
 	if err != nil {
 		return fmt.Errorf("cannot start the worker: %w", err)
 	}
@@ -180,6 +183,9 @@ func askToStop(paths Paths, id string) error {
 			return err
 		}
 		if held && holder.Run == id {
+			if paths.Inside != "" && !isWorkerOf(holder.PID, id) {
+				return fault.New(fault.Failed, "cannot-stop", "", "cannot stop run %s: pid %d, which its lock names, is not its worker", id, holder.PID)
+			}
 			if err := syscall.Kill(holder.PID, syscall.SIGINT); err != nil && !errors.Is(err, syscall.ESRCH) {
 				return fault.New(fault.Failed, "cannot-stop", "", "cannot stop run %s (pid %d): %w", id, holder.PID, err)
 			}

@@ -10,6 +10,7 @@ package install
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -31,7 +32,11 @@ type Env struct {
 	Paths Paths
 	// Tool is the version of rdmactl, for the journal.
 	Tool string
+	// Image is what Host stands in, nil for the running host.
+	Image *Image
 
+	// transport is for the keys of repositories; nil is the network.
+	transport http.RoundTripper
 	// settle is how long a verification after a boot is tried again; 0 is settleLimit. Tests shorten it.
 	settle time.Duration
 	// hook is called before and after each journal entry; tests end the process there.
@@ -43,6 +48,9 @@ type Paths struct {
 	State string // runs, journals, backups
 	Log   string // directory of logs
 	Lock  string // file
+	// Inside is State as the programs of an image see it, and Shown is Log as people do. Empty on a host: as
+	// this process does.
+	Inside, Shown string
 }
 
 // DefaultPaths are those of a host.
@@ -59,7 +67,25 @@ func (p Paths) orDefault() Paths {
 
 func (p Paths) store() journal.Store { return journal.Store{Dir: p.State} }
 
-func (p Paths) logFile(id string) string { return filepath.Join(p.Log, id+".log") }
+// logFile is the log of a run as it is named to people, logAt where this process finds it.
+func (p Paths) logFile(id string) string {
+	if p.Shown != "" {
+		return filepath.Join(p.Shown, id+".log")
+	}
+	return p.logAt(id)
+}
+
+func (p Paths) logAt(id string) string { return filepath.Join(p.Log, id+".log") }
+
+// inside is State as the host's own programs see it, runInside the directory of a run.
+func (p Paths) inside() string {
+	if p.Inside != "" {
+		return p.Inside
+	}
+	return p.State
+}
+
+func (p Paths) runInside(id string) string { return journal.Store{Dir: p.inside()}.RunDir(id) }
 
 // VerifyFunc tests, in seconds, whether the host works; how fast it is, is not a run's question.
 type VerifyFunc func(ctx context.Context) (Outcome, error)
@@ -92,8 +118,13 @@ type Options struct {
 	AllowRemove     []string        // packages that may go although the plan does not name them
 	Request         json.RawMessage // what the user asked for; kept with the run
 	LockWait        time.Duration   // for another package manager; 0 is two minutes
-	Foreground      bool            // run in this process
-	Progress        Progress        // nil is silent
+	// TrustSource takes a directory to build from without other proof than who owns it: root, this process's
+	// user, or one of TrustUsers.
+	TrustSource bool
+	TrustUsers  []uint32
+	Keys        []string // public keys of repositories that the user trusts, as they stand in files
+	Foreground  bool     // run in this process
+	Progress    Progress // nil is silent
 }
 
 // order is what a run keeps in request.json.
@@ -101,6 +132,9 @@ type order struct {
 	OnVerifyFailure string          `json:"on_verify_failure"`
 	AllowRemove     []string        `json:"allow_remove"`
 	LockWaitSeconds float64         `json:"lock_wait_seconds"`
+	Keys            []string        `json:"keys,omitempty"`
+	TrustSource     bool            `json:"trust_source,omitempty"`
+	TrustUsers      []uint32        `json:"trust_users,omitempty"`
 	Request         json.RawMessage `json:"request,omitempty"`
 }
 
@@ -115,7 +149,7 @@ func (o Options) order() order {
 	if verify == "" {
 		verify = VerifyAuto
 	}
-	return order{OnVerifyFailure: verify, AllowRemove: o.AllowRemove, LockWaitSeconds: wait.Seconds(), Request: o.Request}
+	return order{OnVerifyFailure: verify, AllowRemove: o.AllowRemove, LockWaitSeconds: wait.Seconds(), Keys: o.Keys, TrustSource: o.TrustSource, TrustUsers: o.TrustUsers, Request: o.Request}
 }
 
 func (env Env) manager(w host.Writer) pkgmgr.Manager {

@@ -79,6 +79,14 @@ func (r *run) executorOf(s plan.Step) (executor, error) {
 		return &udevStep{run: r}, nil
 	case plan.KindServices:
 		return &servicesStep{run: r}, nil
+	case plan.KindBuild:
+		return &buildStep{run: r}, nil
+	case plan.KindUse:
+		return &useStep{run: r}, nil
+	case plan.KindRepository:
+		return &repositoryStep{run: r}, nil
+	case plan.KindInitramfs:
+		return &initramfsStep{run: r}, nil
 	case plan.KindActivate:
 		return &activateStep{run: r}, nil
 	case plan.KindVerify:

@@ -251,6 +251,10 @@ func (h *fakeHost) Run(_ context.Context, cmd host.Command) (host.Result, error)
 			h.t.Fatal(err)
 		}
 		h.put("/run/units.json", string(data))
+	case "update-initramfs":
+		h.put("/boot/initrd.img-"+name, "half\n")
+		h.tick()
+		h.put("/boot/initrd.img-"+name, "of "+h.text(fakeDBPath))
 	case "udevadm":
 	case "systemd-run":
 		i := slices.Index(cmd.Argv, "--")

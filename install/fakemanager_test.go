@@ -21,6 +21,7 @@ type fakeRepo struct {
 	version   string
 	needs     []string
 	conflicts []string // goes when this comes
+	vendor    bool     // of a repository that the plan adds
 }
 
 // fakeManager is a package manager whose database and packages are files below a fakeHost.
@@ -32,6 +33,39 @@ type fakeManager struct {
 	extra    string // package that comes unannounced
 	warnings []string
 	gate     string // Apply waits until this file is there
+	staged   bool   // it knows the repositories of the plan as well
+}
+
+// Files and WithRepositories make it a pkgmgr.Staging: packages that need a repository of the plan are there
+// only on the manager that has it.
+func (m *fakeManager) Files(repos []pkgmgr.Repository) ([]pkgmgr.File, error) {
+	var out []pkgmgr.File
+	for _, r := range repos {
+		out = append(out,
+			pkgmgr.File{Path: "/etc/keys/" + r.ID + ".asc", Data: r.Key, Mode: 0o644},
+			pkgmgr.File{Path: "/etc/repos.d/" + r.ID + ".list", Data: []byte(r.URL + "\n"), Mode: 0o644})
+	}
+	return out, nil
+}
+
+func (m *fakeManager) WithRepositories(_ context.Context, dir string, repos []pkgmgr.Repository) (pkgmgr.Manager, error) {
+	if !filepath.IsAbs(dir) || len(repos) == 0 {
+		return nil, fmt.Errorf("cannot stage %d repositories in %q", len(repos), dir)
+	}
+	with := *m
+	with.staged = true
+	return &with, nil
+}
+
+// offers are the packages of the repositories that the manager knows.
+func (m *fakeManager) offers() map[string]fakeRepo {
+	out := map[string]fakeRepo{}
+	for name, p := range m.repo {
+		if !p.vendor || m.staged {
+			out[name] = p
+		}
+	}
+	return out
 }
 
 type fakeDB struct {
@@ -83,7 +117,7 @@ func (m *fakeManager) Installed(context.Context) (pkgmgr.Database, error) {
 func (m *fakeManager) Available(_ context.Context, names []string) (map[string]pkgmgr.Candidate, []string, error) {
 	out := map[string]pkgmgr.Candidate{}
 	for _, n := range names {
-		if p, ok := m.repo[n]; ok {
+		if p, ok := m.offers()[n]; ok {
 			out[n] = pkgmgr.Candidate{Version: p.version}
 		}
 	}

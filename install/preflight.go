@@ -29,6 +29,16 @@ func (r *run) preflight(ctx context.Context) error {
 	if err := (&modulesStep{run: r}).allowed(ctx, r.plan); err != nil {
 		return err
 	}
+	for _, s := range r.plan.Steps {
+		if s.Kind == plan.KindBuild {
+			if err := (&buildStep{run: r}).ready(s); err != nil {
+				return err
+			}
+		}
+	}
+	if err := r.readyRepositories(ctx); err != nil {
+		return err
+	}
 	if err := r.packagesReady(ctx); err != nil {
 		return err
 	}
@@ -146,6 +156,7 @@ func needsPackages(p plan.Plan, db pkgmgr.Database) bool {
 	for _, s := range p.Steps {
 		for _, c := range s.Changes.Packages {
 			switch c.Action {
+			case "exclude", "replace":
 			case "remove":
 				if db.Has(c.Name) {
 					return true
@@ -168,7 +179,7 @@ func requestsOf(ctx context.Context, solver pkgmgr.Solver, p plan.Plan, db pkgmg
 	names := []string{}
 	for _, s := range p.Steps {
 		for _, c := range s.Changes.Packages {
-			if c.Action != "remove" {
+			if c.Action == "install" || c.Action == "upgrade" {
 				names = append(names, c.Name)
 			}
 		}
@@ -193,6 +204,8 @@ func requestsOf(ctx context.Context, solver pkgmgr.Solver, p plan.Plan, db pkgmg
 				if has {
 					req.Remove = append(req.Remove, c.Name)
 				}
+			case c.Action == "exclude" || c.Action == "replace":
+				// The solver decides what becomes of it; see unannounced.
 			case has && (c.Action != "upgrade" || !available || candidate.Version == installed.Version):
 			case available:
 				req.Install = append(req.Install, pkgmgr.Want{Name: c.Name, Version: candidate.Version})
@@ -235,16 +248,23 @@ func joint(p plan.Plan, requests map[string]pkgmgr.Request) pkgmgr.Request {
 
 // unannounced stops for removals and downgrades that neither the plan nor the user named.
 func unannounced(p plan.Plan, sol plan.Solution, allowed []string) error {
-	named := slices.Clone(allowed)
+	named, excluded := slices.Clone(allowed), []string{}
 	for _, s := range p.Steps {
 		for _, c := range s.Changes.Packages {
-			if c.Action == "remove" {
+			switch c.Action {
+			case "remove", "replace":
 				named = append(named, c.Name)
+			case "exclude":
+				excluded = append(excluded, c.Name)
 			}
 		}
 	}
 	bad := []string{}
 	for _, a := range sol.Actions {
+		if slices.Contains(excluded, a.Name) && a.Action != "remove" {
+			return fault.New(fault.Stopped, "excluded-package", "leave it out of the package set that is asked for, or install it by hand when its effects are wanted",
+				"cannot install the plan's packages: %s would come with them, which the plan keeps out", a.Name)
+		}
 		if (a.Action == "remove" || a.Action == "downgrade") && !slices.Contains(named, a.Name) {
 			bad = append(bad, a.Action+" "+a.Name)
 		}
@@ -282,7 +302,7 @@ const slack = 64 << 20
 // enoughSpace compares free space with the solver's figures, summed per file system.
 func (r *run) enoughSpace(ctx context.Context) error {
 	downloads, installed := r.pm.Directories()
-	need := map[string]int64{downloads: r.solution.DownloadBytes, installed: r.solution.InstalledBytes, r.paths.State: 0}
+	need := map[string]int64{downloads: r.solution.DownloadBytes, installed: r.solution.InstalledBytes, r.paths.inside(): 0}
 	dirs := []string{}
 	for dir := range need {
 		dirs = append(dirs, dir)
@@ -368,7 +388,7 @@ func (r *run) stage(ctx context.Context) error {
 		}
 	}
 	if len(replaced) > 0 {
-		kept, err := r.pm.Keep(ctx, replaced, r.journal.Dir+"/packages")
+		kept, err := r.pm.Keep(ctx, replaced, r.paths.runInside(r.journal.ID)+"/packages")
 		if err != nil {
 			return managerFault("cannot keep the packages that are replaced", err)
 		}

@@ -28,8 +28,9 @@ type RunReport struct {
 	Schema         string        `json:"schema"`
 	RunID          string        `json:"run_id"`
 	Verdict        string        `json:"verdict"`
-	DryRun         bool          `json:"dry_run"` // it says what a run would do; nothing was done
-	Changed        bool          `json:"changed"` // the host differs from before the run
+	Root           string        `json:"root,omitempty"` // the image that was worked on; empty for the host itself
+	DryRun         bool          `json:"dry_run"`        // it says what a run would do; nothing was done
+	Changed        bool          `json:"changed"`        // the host differs from before the run
 	RebootRequired bool          `json:"reboot_required"`
 	Steps          []StepReport  `json:"steps"`
 	Log            string        `json:"log"`

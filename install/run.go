@@ -20,8 +20,9 @@ import (
 type run struct {
 	env     Env
 	paths   Paths
-	host    host.Writer // env.Host with the log around it
-	pm      pkgmgr.Manager
+	host    host.Writer    // env.Host with the log around it
+	base    pkgmgr.Manager // of the host as it is configured
+	pm      pkgmgr.Manager // with the plan's repositories beside the host's
 	plan    plan.Plan
 	order   order
 	journal *journal.Run
@@ -58,11 +59,12 @@ func (r *run) open(id string) error {
 	if r.plan, r.order, err = readRun(r.journal); err != nil {
 		return err
 	}
-	if r.log, err = openLog(r.paths.logFile(id)); err != nil {
+	if r.log, err = openLog(r.paths.logAt(id)); err != nil {
 		return err
 	}
 	r.host = &logged{Writer: r.env.Host, log: r.log}
-	r.pm = r.env.manager(r.host)
+	r.base = r.env.manager(r.host)
+	r.pm = r.base
 	if err := checkSteps(r.plan); err != nil {
 		return err
 	}

@@ -40,6 +40,9 @@ func checkUnit(name string) error {
 }
 
 func (r *run) systemd() (bool, error) {
+	if r.inImage() {
+		return false, nil
+	}
 	_, err := r.host.Stat("/run/systemd/system")
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -60,6 +63,9 @@ func (x *servicesStep) unitWord(ctx context.Context, verb, name string) (string,
 }
 
 func (x *servicesStep) check(ctx context.Context, s plan.Step, changed bool) (bool, error) {
+	if x.run.inImage() {
+		return x.checkOffline(ctx, s)
+	}
 	up, err := x.run.systemd()
 	if err != nil || !up {
 		return !up, err
@@ -86,6 +92,9 @@ func (x *servicesStep) check(ctx context.Context, s plan.Step, changed bool) (bo
 }
 
 func (x *servicesStep) prepare(ctx context.Context, s plan.Step) (any, error) {
+	if x.run.inImage() {
+		return x.prepareOffline(ctx, s)
+	}
 	u := servicesUndo{Units: []unitState{}}
 	for _, c := range s.Changes.Services {
 		if c.Action == "daemon-reload" {
@@ -124,7 +133,10 @@ func (x *servicesStep) systemctl(ctx context.Context, args ...string) error {
 	return nil
 }
 
-func (x *servicesStep) do(ctx context.Context, s plan.Step, _ json.RawMessage) (any, string, error) {
+func (x *servicesStep) do(ctx context.Context, s plan.Step, undo json.RawMessage) (any, string, error) {
+	if x.run.inImage() {
+		return x.doOffline(ctx, undo)
+	}
 	for _, c := range s.Changes.Services {
 		switch c.Action {
 		case "daemon-reload":
@@ -149,6 +161,9 @@ func (x *servicesStep) undo(ctx context.Context, s plan.Step, rec record) (undon
 	var u servicesUndo
 	if err := decode(rec.undo, &u); err != nil {
 		return out, err
+	}
+	if x.run.inImage() {
+		return out, x.undoOffline(ctx, u)
 	}
 	up, err := x.run.systemd()
 	if err != nil || !up {

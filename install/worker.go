@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/rdmactl/rdmactl/install/journal"
 	"github.com/rdmactl/rdmactl/internal/fault"
@@ -67,8 +64,8 @@ func (r *run) work(ctx context.Context, do string) int {
 		ours = []string{envName} // the program is run once more, after the boot
 	}
 	for _, name := range ours {
-		if err := os.Remove(filepath.Join(r.journal.Dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			fmt.Fprintf(r.log, "%s cannot remove %s: %v\n", stamp(), name, err)
+		if err := r.journal.Remove(name); err != nil {
+			fmt.Fprintf(r.log, "%s %v\n", stamp(), err)
 		}
 	}
 	return last.Exit
