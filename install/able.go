@@ -5,9 +5,9 @@ import (
 	"github.com/rdmactl/rdmactl/plan"
 )
 
-// Able says why this version cannot carry out a plan that it can make; see plan.ByHand. manager is the host's.
-func Able(p plan.Plan, manager string) error {
-	why := plan.ByHand(p, manager)
+// Able says why this version cannot carry out a plan that it can make; see plan.ByHand.
+func Able(p plan.Plan) error {
+	why := plan.ByHand(p)
 	switch {
 	case why == "":
 		return nil
@@ -17,7 +17,7 @@ func Able(p plan.Plan, manager string) error {
 			"cannot install: %s; nothing was changed", why)
 	}
 	return fault.New(fault.Stopped, "manager-not-supported",
-		"install the packages that `rdmactl plan` names with "+manager+"; the rest of the plan is carried out then",
+		"install the packages that `rdmactl plan` names with "+p.Manager+"; the rest of the plan is carried out then",
 		"cannot install: %s; nothing was changed", why)
 }
 

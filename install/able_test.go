@@ -17,16 +17,18 @@ func TestAble(t *testing.T) {
 		code    string
 	}{
 		"inbox with apt":          {plan.Plan{Verdict: plan.Install, Chosen: &plan.Choice{Stack: "inbox"}, Steps: withPackages}, "apt", ""},
-		"inbox with dnf":          {plan.Plan{Verdict: plan.Install, Chosen: &plan.Choice{Stack: "inbox"}, Steps: withPackages}, "dnf", "manager-not-supported"},
-		"only files on dnf":       {plan.Plan{Verdict: plan.Install, Chosen: &plan.Choice{Stack: "inbox"}, Steps: files}, "dnf", ""},
+		"inbox with dnf":          {plan.Plan{Verdict: plan.Install, Chosen: &plan.Choice{Stack: "inbox"}, Steps: withPackages}, "dnf", ""},
+		"inbox with apk":          {plan.Plan{Verdict: plan.Install, Chosen: &plan.Choice{Stack: "inbox"}, Steps: withPackages}, "apk", "manager-not-supported"},
+		"only files with apk":     {plan.Plan{Verdict: plan.Install, Chosen: &plan.Choice{Stack: "inbox"}, Steps: files}, "apk", ""},
 		"a vendor stack with apt": {plan.Plan{Verdict: plan.Install, Chosen: &plan.Choice{Stack: "doca-ofed", Version: "3.2.3"}, Steps: withPackages}, "apt", ""},
-		"a vendor stack with dnf": {plan.Plan{Verdict: plan.Install, Chosen: &plan.Choice{Stack: "doca-ofed", Version: "3.2.3"}, Steps: withPackages}, "dnf", "stack-not-installable"},
+		"a vendor stack with dnf": {plan.Plan{Verdict: plan.Install, Chosen: &plan.Choice{Stack: "doca-ofed", Version: "3.2.3"}, Steps: withPackages}, "dnf", ""},
 		"a vendor's script":       {plan.Plan{Verdict: plan.Install, Chosen: &plan.Choice{Stack: "ofed", Version: "4.17-1", Method: "vendor-script"}, Steps: withPackages}, "apt", "stack-not-installable"},
 		"modules built by one":    {plan.Plan{Verdict: plan.Install, Chosen: &plan.Choice{Stack: "mlnx-ofed", Version: "24.10-1.1.4.0", Modules: "built"}, Steps: withPackages}, "apt", "stack-not-installable"},
 		"built from source":       {plan.Plan{Verdict: plan.Install, Chosen: &plan.Choice{Stack: "rdma-core", Version: "64.0", Method: "source"}, Steps: withPackages}, "apt", ""},
 		"a vendor stack in place": {plan.Plan{Verdict: plan.NothingToDo, Chosen: &plan.Choice{Stack: "doca-ofed"}}, "apt", ""},
 	} {
-		err := Able(tc.plan, tc.manager)
+		tc.plan.Manager = tc.manager
+		err := Able(tc.plan)
 		var code string
 		if f := (*fault.Error)(nil); errors.As(err, &f) {
 			code = f.Code

@@ -29,6 +29,9 @@ func (r *run) preflight(ctx context.Context) error {
 	if err := (&modulesStep{run: r}).allowed(ctx, r.plan); err != nil {
 		return err
 	}
+	if err := r.writable(); err != nil {
+		return err
+	}
 	for _, s := range r.plan.Steps {
 		if s.Kind == plan.KindBuild {
 			if err := (&buildStep{run: r}).ready(s); err != nil {
@@ -93,7 +96,7 @@ func (r *run) packagesReady(ctx context.Context) error {
 		return managerFault("cannot use the package manager", err)
 	}
 	if err := r.pm.Healthy(ctx); err != nil {
-		return fault.New(fault.Stopped, "package-manager-broken", "`dpkg --audit` shows them; `dpkg --configure -a` and `apt-get -f install` mend most", "cannot use the package manager: %w", err)
+		return fault.New(fault.Stopped, "package-manager-broken", wordsOf(r.pm.Name()).mend, "cannot use the package manager: %w", err)
 	}
 	db, err := r.pm.Installed(ctx)
 	if err != nil {
@@ -218,11 +221,12 @@ func requestsOf(ctx context.Context, solver pkgmgr.Solver, p plan.Plan, db pkgmg
 		requests[s.ID] = req
 	}
 	if len(missing) > 0 {
-		looked := "the list of no repository is here: none is configured, or `apt-get update` has not been run"
+		refresh := wordsOf(solver.Name()).refresh
+		looked := "the list of no repository is here: none is configured, or `" + refresh + "` has not been run"
 		if len(sources) > 0 {
 			looked = "looked at " + strings.Join(sources, "; ")
 		}
-		return nil, nil, fault.New(fault.Stopped, "package-not-found", "add a repository that has it, then run `apt-get update`",
+		return nil, nil, fault.New(fault.Stopped, "package-not-found", "add a repository that has it, then run `"+refresh+"`",
 			"cannot install %s: no repository has it (%s)", strings.Join(missing, ", "), looked)
 	}
 	return requests, left, nil
@@ -302,7 +306,7 @@ const slack = 64 << 20
 // enoughSpace compares free space with the solver's figures, summed per file system.
 func (r *run) enoughSpace(ctx context.Context) error {
 	downloads, installed := r.pm.Directories()
-	need := map[string]int64{downloads: r.solution.DownloadBytes, installed: r.solution.InstalledBytes, r.paths.inside(): 0}
+	need := map[string]int64{downloads: r.solution.DownloadBytes, installed: r.solution.InstalledBytes, r.paths.inside(): r.backupBytes()}
 	dirs := []string{}
 	for dir := range need {
 		dirs = append(dirs, dir)
@@ -324,6 +328,26 @@ func (r *run) enoughSpace(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// backupBytes is about what the run keeps for its undo: the packages that go are about as large as those that
+// come for them, and an initramfs is kept whole.
+func (r *run) backupBytes() int64 {
+	var sum int64
+	if slices.ContainsFunc(r.solution.Actions, func(a plan.ResolvedPackage) bool { return a.From != "" }) {
+		sum += max(0, r.solution.DownloadBytes)
+	}
+	for _, s := range r.plan.Steps {
+		if s.Kind != plan.KindInitramfs {
+			continue
+		}
+		if file, err := (&initramfsStep{run: r}).image(s.Changes.Kernel); err == nil && file != "" {
+			if info, err := r.host.Stat(file); err == nil {
+				sum += info.Size
+			}
+		}
+	}
+	return sum
 }
 
 func sortedKeys(m map[string]int64) []string {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rdmactl/rdmactl/host"
 	"github.com/rdmactl/rdmactl/install/pkgmgr"
-	"github.com/rdmactl/rdmactl/install/pkgmgr/apt"
+	"github.com/rdmactl/rdmactl/internal/web"
 	"github.com/rdmactl/rdmactl/plan"
 )
 
@@ -17,7 +17,11 @@ import (
 // reads the repositories as they were last updated. The reasons name optional packages that no
 // repository has.
 func Resolve(ctx context.Context, r host.Reader, p plan.Plan) (plan.Solution, []plan.Reason, error) {
-	return resolve(ctx, apt.NewSolver(r), p)
+	solver, err := solverOf(p.Manager, r)
+	if err != nil {
+		return plan.Solution{Manager: p.Manager, Actions: []plan.ResolvedPackage{}}, nil, err
+	}
+	return resolve(ctx, solver, p)
 }
 
 func resolve(ctx context.Context, solver pkgmgr.Solver, p plan.Plan) (plan.Solution, []plan.Reason, error) {
@@ -28,6 +32,12 @@ func resolve(ctx context.Context, solver pkgmgr.Solver, p plan.Plan) (plan.Solut
 	}
 	if !needsPackages(p, db) {
 		return none, nil, nil
+	}
+	for _, s := range p.Steps {
+		if s.Kind == plan.KindRepository && s.Changes.Repository != nil {
+			return none, []plan.Reason{{Code: "not-resolved", Source: solver.Name(), Text: "the exact packages come from " + web.Public(s.Changes.Repository.URL) +
+				", which this host does not have yet; `install` asks the package manager about it before anything changes"}}, nil
+		}
 	}
 	requests, left, err := requestsOf(ctx, solver, p, db)
 	if err != nil {
@@ -53,9 +63,12 @@ func DryRun(ctx context.Context, env Env, p plan.Plan, out io.Writer) (RunReport
 	for _, s := range p.Steps {
 		rep.Steps = append(rep.Steps, StepReport{ID: s.ID, Status: "pending"})
 	}
-	var solver pkgmgr.Solver = apt.NewSolver(env.Host)
-	if env.Manager != nil {
-		solver = env.Manager
+	var solver pkgmgr.Solver = env.Manager
+	if env.Manager == nil {
+		var err error
+		if solver, err = solverOf(p.Manager, env.Host); err != nil {
+			return rep, err
+		}
 	}
 	sol, left, err := resolve(ctx, solver, p)
 	if err != nil {

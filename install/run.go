@@ -63,7 +63,9 @@ func (r *run) open(id string) error {
 		return err
 	}
 	r.host = &logged{Writer: r.env.Host, log: r.log}
-	r.base = r.env.manager(r.host)
+	if r.base, err = r.env.manager(r.host, r.plan); err != nil {
+		return err
+	}
 	r.pm = r.base
 	if err := checkSteps(r.plan); err != nil {
 		return err

@@ -112,11 +112,12 @@ func Make(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request) (Plan
 	for _, ask := range p.Asks {
 		out.Warnings = append(out.Warnings, Reason{Code: string(ProfileAsks), Text: ask.Text, Source: "profile " + p.Name})
 	}
+	out.Manager = in.Facts.Packages.Manager.Or("")
 	out.Verdict = Install
 	if len(out.Steps) == 0 {
 		out.Verdict = NothingToDo
 	}
-	if why := ByHand(out, in.Facts.Packages.Manager.Or("")); why != "" {
+	if why := ByHand(out); why != "" {
 		out.Warnings = append(out.Warnings, Reason{Code: string(NotInstallable), Text: why + "; the steps are for you to carry out", Source: "rdmactl"})
 	}
 	out.Summary = summary(in, out, passed)

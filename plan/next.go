@@ -49,7 +49,7 @@ func afterPlan(in rules.Input, p Plan, req Request) []Hint {
 		add("--matrix", file)
 	}
 	arguments := strings.Join(words, " ")
-	if ByHand(p, in.Facts.Packages.Manager.Or("")) != "" {
+	if ByHand(p) != "" {
 		return []Hint{{Command: "rdmactl plan " + arguments + " -o json", Text: "the same steps for a script: this version does not carry them out itself"}}
 	}
 	if p.Chosen.Status == Unknown && p.Chosen.Stack != "inbox" {
@@ -61,18 +61,15 @@ func afterPlan(in rules.Input, p Plan, req Request) []Hint {
 // NotInstallable says that this version plans what it cannot carry out.
 const NotInstallable rules.Code = "not-installable"
 
-// ByHand says why this version does not carry out a plan that it can make, empty when it does. manager is the
-// host's: apt, dnf, yum or zypper.
-func ByHand(p Plan, manager string) string {
+// ByHand says why this version does not carry out a plan that it can make, empty when it does.
+func ByHand(p Plan) string {
 	switch {
 	case p.Verdict != Install || p.Chosen == nil:
 		return ""
-	case p.Chosen.Stack != "inbox" && p.Chosen.Stack != "rdma-core" && manager != "apt":
-		return "this version of rdmactl plans " + release(p.Chosen) + " for " + manager + " and does not install it yet"
 	case p.Chosen.Method == rules.ByVendorScript || p.Chosen.Modules == rules.ModulesBuilt:
 		return "this version of rdmactl plans " + release(p.Chosen) + " by the vendor's own scripts and does not run them yet"
-	case manager != "apt" && manager != "" && slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Kind == KindPackages }):
-		return "this version of rdmactl installs packages with apt only, and this host has " + manager
+	case !slices.Contains([]string{"apt", "dnf", "yum", "zypper"}, p.Manager) && p.Manager != "" && slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Kind == KindPackages }):
+		return "this version of rdmactl installs packages with apt, dnf, yum or zypper, and this host has " + p.Manager
 	}
 	return ""
 }

@@ -57,6 +57,9 @@ type Plan struct {
 	Cards       []string  `json:"cards,omitempty"`     // generations stated with --card, not seen
 	Next        []Hint    `json:"next"`                // what to type now, the best first
 	Solver      *Solution `json:"resolved,omitempty"`  // with --resolve, from the package manager
+	// Manager is the host's package manager, which carries out the packages: apt, dnf, yum or zypper. Empty
+	// when no facts tell it, or when the plan is refused.
+	Manager string `json:"package_manager,omitempty"`
 }
 
 // Who chose a profile, where it was not a file.

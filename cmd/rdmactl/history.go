@@ -44,6 +44,7 @@ as they happen, also for a run whose terminal is gone.` +
 		},
 	}
 	opts.addFlags(cmd.Flags())
+	cmd.AddCommand(newHistoryPruneCmd(g))
 	return cmd
 }
 

@@ -151,7 +151,7 @@ func runInstall(ctx context.Context, opts installOptions, t *target, g *globalOp
 	if err := install.Allowed(p, opts.allowUnknown); err != nil {
 		return err
 	}
-	if err := install.Able(p, here.facts.Packages.Manager.Or("")); err != nil {
+	if err := install.Able(p); err != nil {
 		return err
 	}
 	switch {

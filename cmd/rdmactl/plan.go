@@ -22,14 +22,14 @@ import (
 
 // wishOptions are the flags that say what the user wants; plan and install share them.
 type wishOptions struct {
-	etc      string // where profiles of one's own are, see streams
-	profile  string
-	stack    string
-	version  string
-	method   string
-	cards    []string
-	netdev   string
-	date     string
+	etc     string // where profiles of one's own are, see streams
+	profile string
+	stack   string
+	version string
+	method  string
+	cards   []string
+	netdev  string
+	date    string
 	supplyOptions
 	activate string
 	upgrade  bool
@@ -243,7 +243,7 @@ func runPlan(ctx context.Context, opts planOptions, g *globalOptions) error {
 		}
 		shown := p
 		if opts.resolve && p.Verdict == plan.Install {
-			if err := install.Able(p, s.facts.Packages.Manager.Or("")); err != nil {
+			if err := install.Able(p); err != nil {
 				return err
 			}
 			solution, left, err := install.Resolve(ctx, s.reader, p)

@@ -38,6 +38,7 @@ func schemas() map[string]any {
 			Schema string       `json:"schema"`
 			Codes  []facts.Code `json:"codes"`
 		}{},
+		install.PruneSchema:   install.Pruned{},
 		profilesSchema:        profileList{},
 		holdingsSchema:        holdingList{},
 		matrixSchema:          matrixList{},

@@ -1,0 +1,81 @@
+package install
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+
+	"github.com/rdmactl/rdmactl/install/journal"
+)
+
+// PruneSchema names the JSON form of Pruned.
+const PruneSchema = "rdmactl.prune/v1"
+
+// Pruned is what a pruning removed.
+type Pruned struct {
+	Schema string   `json:"schema"`
+	Runs   []string `json:"runs"`  // oldest first
+	Bytes  int64    `json:"bytes"` // that they took, kept packages and files among them
+	Kept   []string `json:"kept"`  // beyond the number, since something is still to be done with them
+}
+
+// Prune forgets all but the newest keep runs with what they kept for a rollback. A run that is unfinished, that
+// could not be undone, or that awaits a reboot stays: it is still needed.
+func Prune(env Env, keep int) (Pruned, error) {
+	out := Pruned{Schema: PruneSchema, Runs: []string{}, Kept: []string{}}
+	paths := env.Paths.orDefault()
+	if err := mayStart(env, paths); err != nil {
+		return out, err
+	}
+	lock, err := journal.Acquire(paths.Lock, journal.Holder{Run: "prune", PID: os.Getpid()})
+	if err != nil {
+		return out, lockFault(err)
+	}
+	err = prune(paths, keep, &out)
+	return out, errors.Join(err, lock.Release())
+}
+
+func prune(paths Paths, keep int, out *Pruned) error {
+	store := paths.store()
+	if err := store.Sweep(); err != nil {
+		return err
+	}
+	ids, err := store.IDs()
+	if err != nil {
+		return err
+	}
+	for _, id := range ids[:max(0, len(ids)-keep)] {
+		needed, err := stillNeeded(store, id)
+		if err != nil {
+			return err
+		}
+		if needed {
+			out.Kept = append(out.Kept, id)
+			continue
+		}
+		freed, err := store.Remove(id)
+		if err != nil {
+			return err
+		}
+		if err := os.Remove(paths.logFile(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("cannot remove the log of run %s: %w", id, err)
+		}
+		out.Runs = append(out.Runs, id)
+		out.Bytes += freed
+	}
+	return nil
+}
+
+// stillNeeded says that something is still to be done with a run.
+func stillNeeded(store journal.Store, id string) (bool, error) {
+	j, err := store.Open(id)
+	if err != nil {
+		return true, nil // what cannot be read is not ours to throw away; history says why
+	}
+	state := journal.StateOf(j.Entries, false)
+	open := slices.Contains([]journal.State{journal.Unfinished, journal.Failed, journal.AwaitingReboot}, state) ||
+		stateToFinish(j.Entries) == journal.AwaitingReboot
+	return open && len(recordsOf(j.Entries)) > 0, nil
+}
