@@ -1,11 +1,11 @@
-# rdmactl: build, check, test. `make test` is everything; `make check` is all but fuzzing and the
-# virtual machines, and needs neither root nor qemu.
+# rdmactl: build, check, test. `make test` is everything; `make check` is all but fuzzing, the
+# roots of package managers and the virtual machines, and needs neither root nor qemu.
 
 GO       ?= go
 FUZZTIME ?= 60s
 TOOL      = $(GO) tool -modfile=tools/go.mod
 
-.PHONY: build prepare check lint unit race cross generate fuzz vm test bench clean
+.PHONY: build prepare check lint unit race cross generate fuzz roots vm test bench clean
 
 build: bin/rdmactl
 
@@ -39,12 +39,16 @@ check: lint unit cross
 fuzz:
 	GO="$(GO)" test/fuzz $(FUZZTIME)
 
+# The real apt, dnf and zypper in roots of their own; RDMACTL_ROOTS=1 is what turns the scenarios on.
+roots:
+	RDMACTL_ROOTS=1 $(GO) test -count=1 -timeout 30m -v ./test/roots ./test/images
+
 # The whole job on real kernels; RDMACTL_VM=1 is what turns the scenarios on. Two machines at a time, but
 # for those that measure: they go first, alone.
 vm: build
 	RDMACTL_VM=1 $(GO) test -count=1 -timeout 80m -parallel 2 -v ./test/vm
 
-test: prepare check race vm fuzz
+test: prepare check race roots vm fuzz
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...

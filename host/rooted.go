@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -32,20 +33,33 @@ type Rooted struct {
 	searchPath string
 	deadline   time.Duration
 	helper     []string // program and arguments that lead to RootedChild
+	kernel     string   // release that uname tells in the image, empty for this machine's
 }
 
 // NewRooted makes a Writer for the image in directory root.
-func NewRooted(root string) (*Rooted, error) {
+func NewRooted(root string) (*Rooted, error) { return NewRootedAs(root, root) }
+
+// NewRootedAs is NewRooted for a directory that people know by another name, such as one that is held open
+// and found as /proc/self/fd/N.
+func NewRootedAs(root, name string) (*Rooted, error) {
 	t, err := openTree(root)
 	if err != nil {
 		return nil, fault.New(fault.Usage, "no-root", "give a directory that holds a root file system", "%w", err)
 	}
 	t.foreign = []string{"/proc", "/sys", "/dev"}
 	return &Rooted{
-		tree: t, name: root, searchPath: defaultPath, deadline: queryDeadline,
+		tree: t, name: name, searchPath: defaultPath, deadline: queryDeadline,
 		helper: []string{"/proc/self/exe", ImageExecCommand},
 	}, nil
 }
+
+// UseKernel makes uname tell the release of the image's kernel. Scripts ask it for which kernel to build and
+// to index modules, and the running one is this machine's. Programs that ask the kernel themselves are not
+// deceived.
+func (r *Rooted) UseKernel(release string) { r.kernel = release }
+
+// Directory is the image's directory, opened with O_PATH.
+func (r *Rooted) Directory() *os.File { return r.root }
 
 // Close gives the image's directory free.
 func (r *Rooted) Close() error { return r.root.Close() }
@@ -86,8 +100,9 @@ func (r *Rooted) Query(ctx context.Context, argv ...string) (Result, error) {
 }
 
 // Run executes a command inside the image: in mount, pid, ipc and uts namespaces of its own, with
-// a minimal /dev, empty /sys and /run, a policy-rc.d that lets no service start, and without the
-// capabilities to load modules, reboot, reach hardware or make device nodes.
+// a minimal /dev, empty /sys and /run, a policy-rc.d that lets no service start, no other device nodes,
+// and no capability that reaches the running machine (see kept). The network is this machine's, and so
+// is the resolv.conf that package managers see. All of it ends with this process.
 func (r *Rooted) Run(ctx context.Context, c Command) (Result, error) {
 	return r.inside(ctx, c, false)
 }
@@ -96,8 +111,12 @@ func (r *Rooted) Run(ctx context.Context, c Command) (Result, error) {
 type imageRequest struct {
 	Argv []string `json:"argv"`
 	Env  []string `json:"env"`
-	// Policy says that /usr/sbin/policy-rc.d exists and is to be covered.
-	Policy bool `json:"policy"`
+	// Policy says that /usr/sbin/policy-rc.d exists and is to be covered, Resolver the same of
+	// /etc/resolv.conf.
+	Policy   bool `json:"policy"`
+	Resolver bool `json:"resolver"`
+	// Kernel is the release that uname tells.
+	Kernel string `json:"kernel"`
 }
 
 func (r *Rooted) inside(ctx context.Context, c Command, query bool) (Result, error) {
@@ -114,13 +133,24 @@ func (r *Rooted) inside(ctx context.Context, c Command, query bool) (Result, err
 			"running inside the image %s needs root: %w", r.name, fs.ErrPermission))
 	}
 	request := imageRequest{Argv: append([]string{program}, c.Argv[1:]...), Env: environment(r.searchPath, !query, c.Env)}
+	// systemctl (239 and newer) then reads and makes links instead of asking a manager for it.
+	request.Env = append(request.Env, "SYSTEMD_OFFLINE=1")
 	if !query {
+		request.Kernel = r.kernel
 		request.Env = append(request.Env, "DEBIAN_FRONTEND=noninteractive")
 		release, held, err := r.holdPolicy()
 		if err != nil {
 			return fail(err)
 		}
 		request.Policy = held
+		defer release()
+	}
+	if !query && downloads(c.Argv) {
+		release, held, err := r.hold(resolverPath)
+		if err != nil {
+			return fail(err)
+		}
+		request.Resolver = held
 		defer release()
 	}
 	asked, err := pipeOf(request)
@@ -135,9 +165,16 @@ func (r *Rooted) inside(ctx context.Context, c Command, query bool) (Result, err
 	defer closeFile(answer)
 	cmd := &exec.Cmd{
 		Path: r.helper[0], Args: r.helper, Dir: "/", Env: request.Env,
-		ExtraFiles:  []*os.File{r.root, asked, told}, // 3, 4, 5
-		SysProcAttr: &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS},
+		ExtraFiles: []*os.File{r.root, asked, told}, // 3, 4, 5
+		SysProcAttr: &syscall.SysProcAttr{
+			Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS,
+			// Whoever continues a run whose process was killed must be alone in the image.
+			Pdeathsig: unix.SIGKILL,
+		},
 	}
+	// The signal comes when the thread ends that started the child.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	setStdin(cmd, c.Stdin)
 	// The helper's own trouble comes on a pipe, apart from what the command prints.
 	trouble := make(chan string, 1)
@@ -196,57 +233,15 @@ func (r *Rooted) program(name string) (string, error) {
 	return "", ErrNotInstalled
 }
 
-// policyPath is asked by Debian's invoke-rc.d and deb-systemd-invoke before they start a service.
-const policyPath = "/usr/sbin/policy-rc.d"
-
-// holdPolicy makes sure that there is a file to mount the helper's policy on. Where the image has
-// none an empty one stands there while the command runs: a file that only exists in the namespace
-// cannot be made without covering all of /usr/sbin, where packages put their files.
-func (r *Rooted) holdPolicy() (release func(), held bool, err error) {
-	nothing := func() {}
-	if _, err := r.Lstat("/var/lib/dpkg"); errors.Is(err, fs.ErrNotExist) {
-		return nothing, false, nil
-	}
-	dir, base, err := r.parent(policyPath, unix.O_RDONLY)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nothing, false, nil
-	}
-	if err != nil {
-		return nothing, false, pathError("write", policyPath, err)
-	}
-	fd, err := unix.Openat(dir, base, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o644)
-	if errors.Is(err, unix.EEXIST) {
-		closeFD(dir)
-		return nothing, true, nil
-	}
-	if err != nil {
-		closeFD(dir)
-		return nothing, false, pathError("write", policyPath, err)
-	}
-	var made unix.Stat_t
-	err = unix.Fstat(fd, &made)
-	closeFD(fd)
-	if err != nil {
-		closeFD(dir)
-		return nothing, false, pathError("write", policyPath, err)
-	}
-	return func() {
-		defer closeFD(dir)
-		// A package may have put its own file there meanwhile; that one stays.
-		var now unix.Stat_t
-		if unix.Fstatat(dir, base, &now, unix.AT_SYMLINK_NOFOLLOW) == nil && now.Ino == made.Ino && now.Size == 0 {
-			_ = unix.Unlinkat(dir, base, 0) // an empty file that is not executable changes nothing
-		}
-	}, true, nil
-}
-
 // asksRunningHost says that a command's answer is about the machine it runs on, not the image.
 func asksRunningHost(argv []string) bool {
 	program, args := path.Base(argv[0]), argv[1:]
 	switch program {
 	case "dpkg", "dpkg-query", "rpm", "apt-cache", "apt-config", "apt-mark", "update-alternatives", "dpkg-divert",
 		"getent", "objdump", "readelf", "ofed_info", "id", "ldconfig", "gcc", "cc", "make", "ld", "cmake", "ninja", "meson",
-		"dnf", "yum", "zypper", "apt", "apt-get", "dkms", "python3", "perl", "tar", "zstd", "xz", "kmod":
+		"dnf", "yum", "zypper", "apt", "apt-get", "dkms", "python3", "perl", "tar", "zstd", "xz", "kmod",
+		// The file systems of the image are those of its namespace.
+		"df":
 		return false
 	case "systemctl":
 		// These read unit files, the others ask the running manager.

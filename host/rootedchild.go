@@ -54,7 +54,12 @@ func rootedChild(args []string) (int, error) {
 	}
 	// Capabilities belong to the thread; the command is forked from this one.
 	runtime.LockOSThread()
-	if err := enterImage(3, request.Policy); err != nil {
+	if err := enterImage(3, request); err != nil {
+		return 0, err
+	}
+	// A directory of this machine, from which dots lead on: nothing below may find it in /proc.
+	closeFD(3)
+	if err := hideHelper(); err != nil {
 		return 0, err
 	}
 	if err := dropCapabilities(); err != nil {
@@ -97,7 +102,7 @@ func runAsInit(request imageRequest) (int, error) {
 
 // enterImage makes the image the root of this process. Every mount goes through a descriptor that
 // was resolved inside the image, so that a link in it cannot direct a mount to the host's files.
-func enterImage(root int, policy bool) error {
+func enterImage(root int, request imageRequest) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("the mounts cannot be made private: %w", err)
 	}
@@ -105,8 +110,12 @@ func enterImage(root int, policy bool) error {
 	if err != nil {
 		return err
 	}
-	defer closeFD(image)
-	t := &tree{root: os.NewFile(uintptr(image), "image")}
+	file := os.NewFile(uintptr(image), "image")
+	defer closeFile(file)
+	if err := withoutDevices(image); err != nil {
+		return err
+	}
+	t := &tree{root: file}
 	const safe = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
 	for _, m := range []struct {
 		path, kind, data string
@@ -128,8 +137,18 @@ func enterImage(root int, policy bool) error {
 	if err := protectProc(t); err != nil {
 		return err
 	}
-	if policy {
-		if err := coverPolicy(t); err != nil {
+	if request.Policy {
+		if err := cover(t, policyPath, "/run/rdmactl-policy-rc.d", refuseAll, 0o755); err != nil {
+			return err
+		}
+	}
+	if request.Resolver {
+		if err := coverResolver(t); err != nil {
+			return err
+		}
+	}
+	if request.Kernel != "" {
+		if err := coverUname(t, request.Kernel); err != nil {
 			return err
 		}
 	}
@@ -230,65 +249,6 @@ func fillDev(t *tree) error {
 	return nil
 }
 
-// protectProc makes read-only what under /proc sets the running kernel: a package's "sysctl -p"
-// must not reach the machine that the image is built on.
-func protectProc(t *tree) error {
-	for _, p := range []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus"} {
-		fd, err := t.open(p, unix.O_PATH, 0)
-		if errors.Is(err, unix.ENOENT) {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("%s cannot be opened: %w", p, err)
-		}
-		err = unix.Mount(fdPath(fd), fdPath(fd), "", unix.MS_BIND, "")
-		closeFD(fd)
-		if err != nil {
-			return fmt.Errorf("%s cannot be protected: %w", p, err)
-		}
-		// Opened anew: the descriptor above is below the new mount.
-		if fd, err = t.open(p, unix.O_PATH, 0); err != nil {
-			return fmt.Errorf("%s cannot be opened: %w", p, err)
-		}
-		err = unix.Mount("", fdPath(fd), "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
-		closeFD(fd)
-		if err != nil {
-			return fmt.Errorf("%s cannot be protected: %w", p, err)
-		}
-	}
-	return nil
-}
-
-// coverPolicy mounts a policy that answers 101, "action forbidden", from the /run of this
-// namespace over the image's file.
-func coverPolicy(t *tree) error {
-	const own = "/run/rdmactl-policy-rc.d"
-	source, err := t.open(own, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_NOFOLLOW, 0o755)
-	if err != nil {
-		return fmt.Errorf("%s cannot be made: %w", own, err)
-	}
-	file := os.NewFile(uintptr(source), own)
-	_, err = io.WriteString(file, "#!/bin/sh\nexit 101\n")
-	err = errors.Join(err, unix.Fchmod(source, 0o755), file.Close())
-	if err != nil {
-		return fmt.Errorf("%s cannot be written: %w", own, err)
-	}
-	from, err := t.open(own, unix.O_PATH|unix.O_NOFOLLOW, 0)
-	if err != nil {
-		return fmt.Errorf("%s cannot be opened: %w", own, err)
-	}
-	defer closeFD(from)
-	to, err := t.open(policyPath, unix.O_PATH, 0)
-	if err != nil {
-		return fmt.Errorf("%s cannot be opened: %w", policyPath, err)
-	}
-	defer closeFD(to)
-	if err := unix.Mount(fdPath(from), fdPath(to), "", unix.MS_BIND, ""); err != nil {
-		return fmt.Errorf("%s cannot be covered: %w", policyPath, err)
-	}
-	return nil
-}
-
 // pivot makes the image "/" and lets go of the host's files. On a root in an initramfs, where
 // pivot_root does not work, the image is moved and entered by chroot.
 func pivot(image int) error {
@@ -312,31 +272,4 @@ func pivot(image int) error {
 		return fmt.Errorf("the host's files cannot be let go: %w", err)
 	}
 	return unix.Chdir("/")
-}
-
-// dropCapabilities takes from this thread, and from all that it starts, what an image's programs
-// could do to the running machine.
-func dropCapabilities() error {
-	for _, c := range []struct {
-		number uintptr
-		name   string
-	}{{unix.CAP_SYS_MODULE, "SYS_MODULE"}, {unix.CAP_SYS_RAWIO, "SYS_RAWIO"}, {unix.CAP_SYS_BOOT, "SYS_BOOT"}, {unix.CAP_MKNOD, "MKNOD"}} {
-		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c.number, 0, 0, 0); err != nil {
-			return fmt.Errorf("the capability %s cannot be dropped: %w", c.name, err)
-		}
-	}
-	// The bounding set bounds what a program file gives; ambient and inheritable ones pass by it.
-	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil && !errors.Is(err, unix.EINVAL) {
-		return fmt.Errorf("the ambient capabilities cannot be dropped: %w", err)
-	}
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var sets [2]unix.CapUserData
-	if err := unix.Capget(&header, &sets[0]); err != nil {
-		return fmt.Errorf("the capabilities cannot be read: %w", err)
-	}
-	sets[0].Inheritable, sets[1].Inheritable = 0, 0
-	if err := unix.Capset(&header, &sets[0]); err != nil {
-		return fmt.Errorf("the inheritable capabilities cannot be dropped: %w", err)
-	}
-	return nil
 }

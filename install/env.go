@@ -18,7 +18,7 @@ import (
 	"github.com/rdmactl/rdmactl/host"
 	"github.com/rdmactl/rdmactl/install/journal"
 	"github.com/rdmactl/rdmactl/install/pkgmgr"
-	"github.com/rdmactl/rdmactl/install/pkgmgr/apt"
+	"github.com/rdmactl/rdmactl/plan"
 )
 
 // Env is what every entry point is given.
@@ -26,7 +26,7 @@ type Env struct {
 	Host host.Writer
 	// Verify tests the host with traffic. Without it a verify step is skipped, which is said.
 	Verify VerifyFunc
-	// Manager is the package manager; nil is apt on Host.
+	// Manager is the package manager; nil is the one that the plan names, on Host.
 	Manager pkgmgr.Manager
 	// Paths are where the tool keeps its own files; zero is DefaultPaths.
 	Paths Paths
@@ -152,11 +152,12 @@ func (o Options) order() order {
 	return order{OnVerifyFailure: verify, AllowRemove: o.AllowRemove, LockWaitSeconds: wait.Seconds(), Keys: o.Keys, TrustSource: o.TrustSource, TrustUsers: o.TrustUsers, Request: o.Request}
 }
 
-func (env Env) manager(w host.Writer) pkgmgr.Manager {
+// manager is the host's package manager as the plan names it.
+func (env Env) manager(w host.Writer, p plan.Plan, note func(string)) (pkgmgr.Manager, error) {
 	if env.Manager != nil {
-		return env.Manager
+		return env.Manager, nil
 	}
-	return apt.New(w)
+	return managerOf(p.Manager, w, note)
 }
 
 // isRoot says whether the host is changed as root.

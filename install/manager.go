@@ -12,14 +12,20 @@ import (
 
 // managerOf is the package manager that a plan names; a host whose manager nothing tells is taken for one
 // with apt, whose first command then says what it is not.
-func managerOf(name string, w host.Writer) (pkgmgr.Manager, error) {
+//
+// note is told what a person should know and no error says.
+func managerOf(name string, w host.Writer, note func(string)) (pkgmgr.Manager, error) {
 	switch name {
 	case "apt", "":
 		return apt.New(w), nil
 	case "dnf", "yum":
-		return dnf.New(w), nil
+		m := dnf.New(w)
+		m.Note = note
+		return m, nil
 	case "zypper":
-		return zypper.New(w), nil
+		m := zypper.New(w)
+		m.Note = note
+		return m, nil
 	}
 	return nil, fmt.Errorf("cannot install packages with %s", name)
 }

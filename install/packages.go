@@ -147,7 +147,9 @@ func (x *packagesStep) markDependencies(ctx context.Context, u packagesUndo, bef
 		if _, here := before[key]; here && !was {
 			cut = true
 		}
-		if !slices.ContainsFunc(u.Request.Install, func(w pkgmgr.Want) bool { return w.Name == a.Name }) {
+		// A kernel that is kept beside others is asked for by its plain name.
+		base := before[key].Base
+		if !slices.ContainsFunc(u.Request.Install, func(w pkgmgr.Want) bool { return w.Name == a.Name || base != "" && w.Name == base }) {
 			auto = append(auto, a.Name)
 		}
 	}

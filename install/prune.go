@@ -59,7 +59,7 @@ func prune(paths Paths, keep int, out *Pruned) error {
 		if err != nil {
 			return err
 		}
-		if err := os.Remove(paths.logFile(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(paths.logAt(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("cannot remove the log of run %s: %w", id, err)
 		}
 		out.Runs = append(out.Runs, id)

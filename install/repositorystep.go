@@ -143,11 +143,58 @@ func (r *run) readyRepositories(ctx context.Context) error {
 	if !ok {
 		return fault.New(fault.Stopped, "manager-not-supported", "", "cannot set up a repository with %s", r.base.Name())
 	}
-	staged, err := staging.WithRepositories(ctx, filepath.Join(r.paths.runInside(r.journal.ID), "repositories"), repos)
+	staged, err := staging.WithRepositories(ctx, r.stagingDir(), repos)
 	if err != nil {
 		return managerFault("cannot stage the repository", err)
 	}
 	r.pm = staged
+	return nil
+}
+
+// restage has the package manager use the run's repositories again, as far as it came to stage them: what an
+// earlier attempt left half-way was from there.
+func (r *run) restage(ctx context.Context) error {
+	var repos []pkgmgr.Repository
+	for _, s := range r.plan.Steps {
+		if s.Kind != plan.KindRepository {
+			continue
+		}
+		repo, err := r.repositoryOf(s)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it died before it had the key
+		}
+		if err != nil {
+			return err
+		}
+		repos = append(repos, repo)
+	}
+	staging, ok := r.base.(pkgmgr.Staging)
+	if len(repos) == 0 || !ok {
+		return nil
+	}
+	staged, err := staging.WithRepositories(ctx, r.stagingDir(), repos)
+	if err != nil {
+		return managerFault("cannot use the repository that was staged", err)
+	}
+	r.pm = staged
+	return nil
+}
+
+// stagingDir is where the package manager keeps what it needs of the run's repositories, on the host.
+func (r *run) stagingDir() string {
+	return filepath.Join(r.paths.runInside(r.journal.ID), "repositories")
+}
+
+// untrust takes the keys that staging gave to the package database out of it again: rpm's outlive the files of a
+// repository. It is called when nothing of the run is left.
+func (r *run) untrust(ctx context.Context) error {
+	u, ok := r.pm.(pkgmgr.Untrusting)
+	if !ok || r.pm == r.base {
+		return nil
+	}
+	if err := u.Untrust(ctx, r.stagingDir()); err != nil {
+		return managerFault("cannot take the repository's key back", err)
+	}
 	return nil
 }
 

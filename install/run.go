@@ -62,8 +62,13 @@ func (r *run) open(id string) error {
 	if r.log, err = openLog(r.paths.logAt(id)); err != nil {
 		return err
 	}
+	if r.env.Image != nil {
+		if err := r.env.Image.ready(r.order, len(r.journal.Entries) > 0); err != nil {
+			return err
+		}
+	}
 	r.host = &logged{Writer: r.env.Host, log: r.log}
-	if r.base, err = r.env.manager(r.host, r.plan); err != nil {
+	if r.base, err = r.env.manager(r.host, r.plan, r.heard); err != nil {
 		return err
 	}
 	r.pm = r.base
@@ -156,6 +161,13 @@ func (r *run) note(format string, args ...any) error {
 	return r.emit(journal.Entry{Event: journal.Note, Text: withoutSecrets(fmt.Sprintf(format, args...))})
 }
 
+// heard notes what the package manager has to say; a journal that cannot be written shows at the next entry.
+func (r *run) heard(text string) {
+	if err := r.note("%s", text); err != nil {
+		fmt.Fprintf(r.log, "%s %v\n", stamp(), err)
+	}
+}
+
 // begin writes the entry that opens an attempt.
 func (r *run) begin(event journal.Event) error {
 	return r.emit(journal.Entry{Event: event, PID: os.Getpid(), Boot: r.bootID(), Tool: r.env.Tool, Of: len(r.plan.Steps), Text: r.plan.Summary})
@@ -231,6 +243,9 @@ func (r *run) apply(ctx context.Context, resume bool) error {
 	if ctx.Err() != nil {
 		return r.interrupted()
 	}
+	if err := r.noteKeys(); err != nil {
+		return err
+	}
 	exit := fault.Kind(0)
 	var problem error
 	if r.verify == verifyFail {
@@ -245,6 +260,9 @@ func (r *run) apply(ctx context.Context, resume bool) error {
 // ready is what happens before the first change: repair after a crash, preflight, stage.
 func (r *run) ready(ctx context.Context, resume bool) error {
 	if resume {
+		if err := r.restage(ctx); err != nil {
+			return err
+		}
 		if err := r.repair(ctx); err != nil {
 			return err
 		}
@@ -292,6 +310,10 @@ func (r *run) stopped(ctx context.Context, cause error) error {
 	state := journal.Stopped
 	if len(r.records()) > 0 {
 		state = journal.Unfinished // of an earlier attempt
+	} else if err := r.untrust(context.WithoutCancel(ctx)); err != nil {
+		if err := r.note("%v", err); err != nil {
+			return err
+		}
 	}
 	if ctx.Err() != nil {
 		if state == journal.Stopped {

@@ -263,7 +263,7 @@ func mayStart(env Env, paths Paths) error {
 	}
 	holder, held, err := journal.LockHolder(paths.Lock)
 	if err != nil {
-		return err
+		return lockFault(err)
 	}
 	if held {
 		return lockFault(&journal.HeldError{Holder: holder})
@@ -292,7 +292,7 @@ func latest(paths Paths, is func(*journal.Run) bool) (string, error) {
 	store := paths.store()
 	ids, err := store.IDs()
 	if err != nil {
-		return "", err
+		return "", journalFault(err)
 	}
 	for i := len(ids) - 1; i >= 0; i-- {
 		j, err := store.Open(ids[i])

@@ -16,6 +16,11 @@ import (
 // undoAll takes back every step that started, the last first. It can be cut short and called again.
 func (r *run) undoAll(ctx context.Context) error {
 	records := r.records()
+	if err := r.restage(ctx); err != nil {
+		if err := r.mustNote("%v", err); err != nil {
+			return err
+		}
+	}
 	if err := r.mendForUndo(ctx, records); err != nil {
 		return err
 	}
@@ -25,6 +30,11 @@ func (r *run) undoAll(ctx context.Context) error {
 			continue
 		}
 		if err := r.undoStep(ctx, i, s, rec); err != nil {
+			return err
+		}
+	}
+	if err := r.untrust(ctx); err != nil {
+		if err := r.mustNote("%v", err); err != nil {
 			return err
 		}
 	}

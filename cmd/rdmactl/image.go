@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/rdmactl/rdmactl/host"
@@ -15,9 +14,10 @@ import (
 
 // target is what install, rollback and history work on: this host, or an image.
 type target struct {
-	root   string // as it was typed, empty for this host
-	image  *install.Image
-	kernel string // of the image
+	root    string // as it was typed, empty for this host
+	image   *install.Image
+	kernel  string // of the image, as it was named
+	settled string // of the image, named or the only one
 }
 
 func addRootFlag(f *pflag.FlagSet, root *string) {
@@ -84,7 +84,9 @@ func (t *target) settle(wish *wishOptions, kernel string) error {
 		return nil
 	}
 	t.kernel = kernel
-	return wish.forImage(t.image, kernel)
+	var err error
+	t.settled, err = wish.forImage(t.image, kernel)
+	return err
 }
 
 // planImage checks what is asked of the image that plan reads.
@@ -93,19 +95,19 @@ func (o *wishOptions) planImage(root, kernel string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(o.forImage(im, kernel), im.Close())
+	_, err = o.forImage(im, kernel)
+	return errors.Join(err, im.Close())
 }
 
-// forImage settles the activation, since what an image has comes into use when it boots, and checks that it
-// is known for which kernel.
-func (o *wishOptions) forImage(im *install.Image, kernel string) error {
+// forImage settles the activation, since what an image has comes into use when it boots, and the kernel that it
+// will run.
+func (o *wishOptions) forImage(im *install.Image, kernel string) (string, error) {
 	switch o.activate {
 	case "", plan.ActivateAuto, plan.ActivateNone:
 		o.activate = plan.ActivateNone
-		_, err := im.Kernel(kernel)
-		return err
+		return im.Kernel(kernel)
 	}
-	return fault.New(fault.Usage, "usage", "leave --activate away: an image comes into use when it boots",
+	return "", fault.New(fault.Usage, "usage", "leave --activate away: an image comes into use when it boots",
 		"cannot activate what is installed in an image: --activate %s was given", o.activate)
 }
 
@@ -119,15 +121,14 @@ func (t *target) shown(r install.RunReport) install.RunReport {
 
 // said adds the image to what an error tells to type next.
 func (t *target) said(err error) error {
-	var f *fault.Error
-	if t.root == "" || !errors.As(err, &f) || f.Hint == "" {
+	if t.image == nil || err == nil || errors.As(err, &exitError{}) {
 		return err
 	}
-	again := *f
-	again.Hint = t.commands(f.Hint)
-	if outer := err.Error(); outer != f.Error() {
-		return fmt.Errorf("%s: %w", strings.TrimSuffix(outer, f.Error()), &again)
+	again := fault.Error{Kind: fault.Failed, Code: "failed", Err: err}
+	if f := (*fault.Error)(nil); errors.As(err, &f) {
+		again = *f
 	}
+	again.Msg, again.Hint = t.image.Said(err.Error()), t.commands(again.Hint)
 	return &again
 }
 

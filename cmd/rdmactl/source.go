@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"sort"
@@ -56,7 +57,7 @@ func (s *sourceOptions) each(ctx context.Context, g *globalOptions, answer func(
 		if err != nil {
 			return err
 		}
-		return answer(src, false)
+		return sound(func() error { return answer(src, false) })
 	}
 	list := hostList{answer: answer, several: s.plural()}
 	g.lines = list.several || slices.Contains(s.evidence, "-")
@@ -67,7 +68,7 @@ func (s *sourceOptions) each(ctx context.Context, g *globalOptions, answer func(
 			continue
 		}
 		for _, file := range files {
-			docs, err := readEvidence(ctx, file, g.in)
+			docs, err := readEvidence(ctx, path, file, g.in)
 			if ctx.Err() != nil {
 				return err
 			}
@@ -82,7 +83,7 @@ func (s *sourceOptions) each(ctx context.Context, g *globalOptions, answer func(
 				if len(docs) > 1 {
 					name = fmt.Sprintf("%s#%d", name, i+1)
 				}
-				if err := list.add(s.detect(ctx, name, g.verbosely(host.NewReplay(doc)))); err != nil {
+				if err := list.read(name, func() source { return s.detect(ctx, name, g.verbosely(host.NewReplay(doc))) }); err != nil {
 					return err
 				}
 			}
@@ -123,6 +124,20 @@ type hostList struct {
 	first   *source // kept back until a second one comes, where that decides about several
 	n       int
 	faulty  []string
+	// kind, code and hint are of the first host that failed for another reason than its evidence.
+	kind       fault.Kind
+	code, hint string
+}
+
+// read adds a host whose facts are read by detect.
+func (l *hostList) read(name string, detect func() source) error {
+	var src source
+	if err := sound(func() error { src = detect(); return nil }); err != nil {
+		l.n++
+		l.note(name, err)
+		return nil
+	}
+	return l.add(src)
 }
 
 func (l *hostList) add(src source) error {
@@ -146,23 +161,66 @@ func (l *hostList) add(src source) error {
 	return l.call(src)
 }
 
-// call answers for one of several: a faulty host is noted, and does not keep the others from theirs.
+// call answers for one of several: a host that fails is noted, and does not keep the others from theirs. What is
+// wrong with the command, with its output or with this process ends it.
 func (l *hostList) call(src source) error {
-	err := l.answer(src, true)
-	if f := (*fault.Error)(nil); errors.As(err, &f) && f.Kind == fault.Usage && f.Code != "usage" {
-		l.faulty = append(l.faulty, src.hostName()+": "+f.Msg)
+	err := sound(func() error { return l.answer(src, true) })
+	if l.note(src.hostName(), err) {
 		return nil
 	}
 	return err
 }
 
+// note keeps the fault of one host for the end, and says whether err is one.
+func (l *hostList) note(name string, err error) bool {
+	var f *fault.Error
+	if !errors.As(err, &f) || f.Kind == fault.Interrupted || f.Code == "usage" {
+		return false
+	}
+	l.faulty = append(l.faulty, name+": "+f.Msg)
+	if f.Kind != fault.Usage && l.kind == 0 {
+		l.kind, l.code, l.hint = f.Kind, f.Code, f.Hint
+	}
+	return true
+}
+
+// sound answers for one host. An answer that panics is a fault of this program about that host alone.
+func sound(answer func() error) (err error) {
+	defer func() {
+		if what := recover(); what != nil {
+			err = fault.New(fault.Failed, "internal", "report this with the evidence of the host; others are not touched by it",
+				"cannot answer for the host: %v, at %s", what, panicked())
+		}
+	}()
+	return answer()
+}
+
+// panicked is where the program was as it panicked.
+func panicked() string {
+	pcs := make([]uintptr, 64)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(0, pcs)])
+	for after := false; ; {
+		frame, more := frames.Next()
+		if after && !strings.HasPrefix(frame.Function, "runtime.") {
+			return fmt.Sprintf("%s:%d", filepath.Base(frame.File), frame.Line)
+		}
+		after = after || frame.Function == "runtime.gopanic"
+		if !more {
+			return "an unknown place"
+		}
+	}
+}
+
 func (l *hostList) end(asked []string) error {
 	if l.first != nil {
-		if err := l.answer(*l.first, false); err != nil {
+		if err := sound(func() error { return l.answer(*l.first, false) }); err != nil {
 			return err
 		}
 	}
-	if len(l.faulty) > 0 {
+	switch {
+	case len(l.faulty) > 0 && l.kind != 0:
+		return fault.New(l.kind, l.code, l.hint, "%s", strings.Join(l.faulty, "\n"))
+	case len(l.faulty) > 0:
 		return fault.New(fault.Usage, "faulty-evidence", "the format of evidence is in docs/evidence.md", "%s", strings.Join(l.faulty, "\n"))
 	}
 	if l.n == 0 {
@@ -204,13 +262,17 @@ func evidenceFiles(path string) ([]string, error) {
 // maxEvidence bounds one evidence file in bytes.
 const maxEvidence = 64 << 20
 
-func readEvidence(ctx context.Context, file string, stdin io.Reader) ([]*host.Evidence, error) {
+// readEvidence reads a file that was named, or one of a directory that was.
+func readEvidence(ctx context.Context, named, file string, stdin io.Reader) ([]*host.Evidence, error) {
 	var data []byte
 	var err error
-	if file == "-" {
+	switch file {
+	case "-":
 		data, err = readStdin(ctx, stdin, maxEvidence)
-	} else {
+	case named:
 		data, err = readRegular(file, maxEvidence)
+	default:
+		data, err = readBelow(named, filepath.Base(file), maxEvidence)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot read evidence %s: %w", file, err)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -34,10 +35,10 @@ func Acquire(path string, h Holder) (*Lock, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("cannot make lock %s: %w", path, err)
 	}
-	if err := checkOwned(filepath.Dir(path), true); err != nil {
+	if err := checkOwned(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	f, err := openLock(path, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open lock %s: %w", path, err)
 	}
@@ -64,12 +65,35 @@ func Acquire(path string, h Holder) (*Lock, error) {
 	return &Lock{f}, nil
 }
 
+// openLock opens a lock file, without waiting for the other end of what is none.
+func openLock(path string, flags int) (*os.File, error) {
+	f, err := os.OpenFile(path, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+	if errors.Is(err, unix.ELOOP) {
+		return nil, fmt.Errorf("it is a link: %w", ErrNotOurs)
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("it is not a regular file: %w", ErrNotOurs)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// maxHolder bounds what is read of a lock file in bytes.
+const maxHolder = 4 << 10
+
 // readHolder reads who wrote the lock; the holder writes a moment after it locks.
 func readHolder(path string) Holder {
 	for range 20 {
-		if data, err := os.ReadFile(path); err == nil {
+		if f, err := openLock(path, os.O_RDONLY); err == nil {
+			data, err := io.ReadAll(io.LimitReader(f, maxHolder))
 			var h Holder
-			if json.Unmarshal(data, &h) == nil && h.Run != "" {
+			if err = errors.Join(err, f.Close()); err == nil && json.Unmarshal(data, &h) == nil && h.Run != "" {
 				return h
 			}
 		}
@@ -89,7 +113,7 @@ func (l *Lock) Release() error {
 
 // LockHolder says who holds the lock now; false if nobody does. It does not touch the lock.
 func LockHolder(path string) (Holder, bool, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
+	f, err := openLock(path, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Holder{}, false, nil
 	}

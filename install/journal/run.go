@@ -3,10 +3,10 @@ package journal
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 )
 
@@ -22,8 +22,11 @@ type Run struct {
 	// are ignored, and cut off by the next Append.
 	Torn int
 
-	size int64 // of the part that is whole
-	file *os.File
+	store Store
+	in    string // the run's directory below the store
+	size  int64  // of the part that is whole
+	file  *os.File
+	root  *os.Root
 }
 
 // Parse reads the lines of a journal. torn is the length of an incomplete last line, which a power
@@ -61,17 +64,23 @@ func Parse(data []byte) (entries []Entry, torn int, err error) {
 func (r *Run) Append(e Entry) error {
 	path := filepath.Join(r.Dir, journalName)
 	if r.file == nil {
-		f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NOFOLLOW, 0)
+		root, err := r.store.open()
 		if err != nil {
+			return err
+		}
+		f, err := r.open(root, journalName, os.O_WRONLY)
+		if err != nil {
+			root.Close()
 			return fmt.Errorf("cannot write journal %s: %w", path, err)
 		}
 		if r.Torn > 0 {
 			if err := f.Truncate(r.size); err != nil {
 				f.Close()
+				root.Close()
 				return fmt.Errorf("cannot cut the torn line off journal %s: %w", path, err)
 			}
 		}
-		r.file = f
+		r.file, r.root = f, root
 	}
 	e.Seq = len(r.Entries) + 1
 	if e.Time.IsZero() {
@@ -89,7 +98,7 @@ func (r *Run) Append(e Entry) error {
 	if err := r.file.Sync(); err != nil {
 		return fmt.Errorf("cannot write journal %s: %w", path, err)
 	}
-	if err := syncDir(r.Dir); err != nil {
+	if err := r.store.syncDir(r.root, r.in); err != nil {
 		return err
 	}
 	r.size += int64(len(line))
@@ -103,7 +112,7 @@ func (r *Run) Close() error {
 	if r.file == nil {
 		return nil
 	}
-	err := r.file.Close()
-	r.file = nil
+	err := errors.Join(r.file.Close(), r.root.Close())
+	r.file, r.root = nil, nil
 	return err
 }

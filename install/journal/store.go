@@ -4,9 +4,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"sort"
@@ -16,7 +16,9 @@ import (
 	"time"
 )
 
-// Store is the directory under which all runs are kept, /var/lib/rdmactl on a host.
+// Store is the directory under which all runs are kept, /var/lib/rdmactl on a host. Of an image it may be a
+// directory that is held open, as /proc/self/fd/N. No link below it leads out of it: an image's scripts are
+// root in the image and may put links there.
 type Store struct {
 	Dir string
 }
@@ -28,39 +30,59 @@ func idPattern() *regexp.Regexp { return regexp.MustCompile(`^\d{8}T\d{6}Z-[0-9a
 // ValidID says whether id has the form of a run id, and so cannot lead out of the store.
 func ValidID(id string) bool { return idPattern().MatchString(id) }
 
-func (s Store) runs() string { return filepath.Join(s.Dir, "runs") }
+const runsName = "runs"
+
+func (s Store) runs() string { return filepath.Join(s.Dir, runsName) }
 
 // RunDir is the directory of a run.
 func (s Store) RunDir(id string) string { return filepath.Join(s.runs(), id) }
 
+// open opens the store, if it is ours alone.
+func (s Store) open() (*os.Root, error) {
+	if err := checkOwned(s.Dir); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(s.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("cannot use %s: %w", s.Dir, err)
+	}
+	return root, nil
+}
+
 // Create makes a new run with its plan and request, both on the disk when it returns.
 func (s Store) Create(now time.Time, plan, request []byte) (*Run, error) {
-	for _, dir := range []string{s.Dir, s.runs()} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, fmt.Errorf("cannot make run directory %s: %w", dir, err)
-		}
-		if err := checkOwned(dir, true); err != nil {
-			return nil, err
-		}
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("cannot make run directory %s: %w", s.Dir, err)
+	}
+	root, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	if err := root.Mkdir(runsName, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("cannot make run directory %s: %w", s.runs(), err)
+	}
+	if err := s.checkOwned(root, runsName); err != nil {
+		return nil, err
 	}
 	id, err := s.newID(now)
 	if err != nil {
 		return nil, err
 	}
-	dir := s.RunDir(id)
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("cannot make run directory %s: %w", dir, err)
+	r := s.run(id)
+	if err := root.Mkdir(r.in, 0o700); err != nil {
+		return nil, fmt.Errorf("cannot make run directory %s: %w", r.Dir, err)
 	}
 	for _, f := range []struct {
 		name string
 		data []byte
 	}{{"plan.json", plan}, {"request.json", request}, {journalName, nil}} {
-		if err := writeSynced(filepath.Join(dir, f.name), f.data); err != nil {
+		if err := r.writeSynced(root, f.name, f.data); err != nil {
 			return nil, err
 		}
 	}
-	for _, d := range []string{dir, s.runs(), s.Dir} {
-		if err := syncDir(d); err != nil {
+	for _, d := range []string{r.in, runsName, "."} {
+		if err := s.syncDir(root, d); err != nil {
 			return nil, err
 		}
 	}
@@ -104,7 +126,18 @@ func (s Store) newID(now time.Time) (string, error) {
 
 // IDs returns the ids of all runs, oldest first. A store that does not exist has none.
 func (s Store) IDs() ([]string, error) {
-	names, err := os.ReadDir(s.runs())
+	root, err := os.OpenRoot(s.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the runs in %s: %w", s.runs(), err)
+	}
+	defer root.Close()
+	if info, err := root.Lstat(runsName); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("cannot use %s: not a directory: %w", s.runs(), ErrNotOurs)
+	}
+	names, err := fs.ReadDir(root.FS(), runsName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -121,18 +154,27 @@ func (s Store) IDs() ([]string, error) {
 	return ids, nil
 }
 
+func (s Store) run(id string) *Run {
+	return &Run{ID: id, Dir: s.RunDir(id), store: s, in: path.Join(runsName, id)}
+}
+
 // Open reads a run and makes it ready for Append.
 func (s Store) Open(id string) (*Run, error) {
 	if !ValidID(id) {
 		return nil, fmt.Errorf("cannot open run %q: not a run id", id)
 	}
-	for _, dir := range []string{s.Dir, s.runs(), s.RunDir(id)} {
-		if err := checkOwned(dir, true); err != nil {
+	root, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	r := s.run(id)
+	for _, dir := range []string{runsName, r.in} {
+		if err := s.checkOwned(root, dir); err != nil {
 			return nil, err
 		}
 	}
-	r := &Run{ID: id, Dir: s.RunDir(id)}
-	data, err := r.ReadFile(journalName)
+	data, err := r.readFile(root, journalName)
 	if err != nil {
 		return nil, err
 	}
@@ -144,56 +186,33 @@ func (s Store) Open(id string) (*Run, error) {
 	return r, nil
 }
 
-// ReadFile reads a file of the run's directory, if the owner of the store alone may write it.
-func (r *Run) ReadFile(name string) ([]byte, error) {
-	path := filepath.Join(r.Dir, name)
-	if rel, err := filepath.Rel(r.Dir, path); err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
-		return nil, fmt.Errorf("cannot read %s: outside of the run's directory", path)
+// checkOwned refuses a directory that is not ours alone: root executes what a journal says.
+func checkOwned(dir string) error {
+	at := dir
+	if held(dir) {
+		at += "/." // the directory itself, not the link by which /proc shows it
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	info, err := os.Lstat(at)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read %s: %w", path, err)
+		return fmt.Errorf("cannot use %s: %w", dir, err)
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("cannot read %s: %w", path, err)
-	}
-	if err := checkInfo(path, info, false); err != nil {
-		return nil, err
-	}
-	data, err := io.ReadAll(f)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read %s: %w", path, err)
-	}
-	return data, nil
+	return checkInfo(dir, info, true)
 }
 
-// WriteFile writes a new file into the run's directory, on the disk when it returns.
-func (r *Run) WriteFile(name string, data []byte) error {
-	path := filepath.Join(r.Dir, name)
-	dir := filepath.Dir(path)
-	if dir != r.Dir {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return fmt.Errorf("cannot write %s: %w", path, err)
-		}
-		if err := syncDir(r.Dir); err != nil {
-			return err
-		}
-	}
-	if err := writeSynced(path, data); err != nil {
-		return err
-	}
-	return syncDir(dir)
+// held says that a path is a directory which this process holds open.
+func held(dir string) bool {
+	number, ok := strings.CutPrefix(dir, "/proc/self/fd/")
+	return ok && number != "" && strings.Trim(number, "0123456789") == ""
 }
 
-// checkOwned refuses a file or directory that is not ours alone: root executes what a journal says.
-func checkOwned(path string, dir bool) error {
-	info, err := os.Lstat(path)
+// checkOwned does the same for a directory of the store.
+func (s Store) checkOwned(root *os.Root, name string) error {
+	full := filepath.Join(s.Dir, name)
+	info, err := root.Lstat(name)
 	if err != nil {
-		return fmt.Errorf("cannot use %s: %w", path, err)
+		return fmt.Errorf("cannot use %s: %w", full, err)
 	}
-	return checkInfo(path, info, dir)
+	return checkInfo(full, info, true)
 }
 
 // ErrNotOurs says that someone else owns or may write a journal or backup.
@@ -218,42 +237,16 @@ func checkInfo(path string, info fs.FileInfo, dir bool) error {
 	return nil
 }
 
-func writeSynced(path string, data []byte) error {
-	tmp := path + ".new"
-	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("cannot write %s: %w", path, err)
-	}
-	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, err)
-	}
-	_, err = f.Write(data)
+func (s Store) syncDir(root *os.Root, name string) error {
+	d, err := root.Open(name)
 	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(tmp, path)
+		err = d.Sync()
+		if cerr := d.Close(); err == nil {
+			err = cerr
+		}
 	}
 	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, err)
-	}
-	return nil
-}
-
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return fmt.Errorf("cannot sync %s: %w", path, err)
-	}
-	err = d.Sync()
-	if cerr := d.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return fmt.Errorf("cannot sync %s: %w", path, err)
+		return fmt.Errorf("cannot sync %s: %w", filepath.Join(s.Dir, name), err)
 	}
 	return nil
 }

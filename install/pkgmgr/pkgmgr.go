@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rdmactl/rdmactl/internal/version"
 	"github.com/rdmactl/rdmactl/plan"
 )
 
@@ -29,6 +30,9 @@ type Package struct {
 	Status  Status `json:"status"`
 	// Torn says that unpacking was cut short: it must be unpacked again before anything else.
 	Torn bool `json:"torn,omitempty"`
+	// Base is the name without version of a package of which several versions are installed side by
+	// side, as rpm hosts keep kernels. Its Name then is name-version-release.
+	Base string `json:"base,omitempty"`
 }
 
 // Key names a package of one architecture. Packages of two architectures are two packages.
@@ -43,23 +47,44 @@ func (d Database) Has(name string) bool {
 	return ok
 }
 
-// Find returns the installed package of a name; "name:arch" asks for one architecture.
+// Find returns the installed package of a name; "name:arch" asks for one architecture. Of a package
+// that is installed in several versions it returns the newest, or the one that is named in full, as
+// in kernel-devel-5.14.0-427.13.1.el9_4.x86_64.
 func (d Database) Find(name string) (Package, bool) {
-	if strings.Contains(name, ":") {
-		p, ok := d[name]
-		return p, ok && p.Status == Installed
+	if p, ok := d[name]; ok {
+		return p, p.Status == Installed
 	}
-	keys := []string{}
-	for k, p := range d {
-		if p.Name == name && p.Status == Installed {
-			keys = append(keys, k)
+	base, arch, hasArch := strings.Cut(name, ":")
+	found := []Package{}
+	for _, p := range d {
+		if p.Status == Installed && (!hasArch || p.Arch == arch) &&
+			(p.Name == base || p.Base != "" && (p.Base == base || p.Name+"."+p.Arch == base)) {
+			found = append(found, p)
 		}
 	}
-	if len(keys) == 0 {
+	if len(found) == 0 {
 		return Package{}, false
 	}
-	sort.Strings(keys)
-	return d[keys[0]], true
+	sort.Slice(found, func(i, j int) bool {
+		a, b := found[i], found[j]
+		if a.Base != "" && b.Base != "" {
+			if c := newer(a.Version, b.Version); c != 0 {
+				return c > 0
+			}
+		}
+		return a.Key() < b.Key()
+	})
+	return found[0], true
+}
+
+// newer compares rpm versions, the only ones that are installed side by side.
+func newer(a, b string) int {
+	va, errA := version.ParseRPM(a)
+	vb, errB := version.ParseRPM(b)
+	if errA != nil || errB != nil {
+		return strings.Compare(a, b)
+	}
+	return va.Compare(vb)
 }
 
 // Candidate is what the repositories have of a package.
@@ -146,7 +171,26 @@ type Manager interface {
 	Directories() (downloads, installed string)
 }
 
-// SignatureError says that a repository's signature is missing, bad or expired.
+// Staging is a manager that can look at repositories which the host does not have yet.
+type Staging interface {
+	Manager
+	// WithRepositories returns a manager that knows the host's repositories and repos besides. It
+	// keeps their configuration, lists and downloads in dir, an absolute path of the host that root
+	// owns; the host's configuration is not touched. Apply on it installs from what was staged.
+	WithRepositories(ctx context.Context, dir string, repos []Repository) (Manager, error)
+	// Files are what configures repositories on the host for good: the keyring and the file that names it.
+	Files(repos []Repository) ([]File, error)
+}
+
+// Untrusting is a Staging whose keys do not go with the files of a repository: rpm keeps those that it
+// trusts in its database, as packages that no database of ours shows.
+type Untrusting interface {
+	// Untrust takes back the trust in keys that were staged in dir, but for those that were trusted
+	// before. It can be called when nothing was staged.
+	Untrust(ctx context.Context, dir string) error
+}
+
+// SignatureError says that the signature of a repository or a package is missing, bad or expired.
 type SignatureError struct{ Lines []string }
 
 func (e *SignatureError) Error() string { return strings.Join(e.Lines, "; ") }

@@ -25,7 +25,11 @@ import (
 
 // Solver asks apt and dpkg, through a Reader's read-only commands.
 type Solver struct {
-	Host host.Reader
+	Host   host.Reader
+	staged *staged
+	// runner runs the questions of a manager with staged repositories: their options name directories,
+	// which a Reader's list of commands does not let through. It is nil otherwise.
+	runner host.Writer
 }
 
 // Manager also changes the host.
@@ -52,7 +56,7 @@ func (s *Solver) ask(ctx context.Context, argv ...string) (string, error) {
 	// A solver on a small or emulated machine needs more than a Reader's usual deadline.
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	res, err := s.Host.Query(ctx, argv...)
+	res, err := s.query(ctx, argv...)
 	if err != nil {
 		return "", fmt.Errorf("cannot run %s: %w", argv[0], err)
 	}
@@ -60,6 +64,22 @@ func (s *Solver) ask(ctx context.Context, argv ...string) (string, error) {
 		return "", failure(res)
 	}
 	return res.Stdout, nil
+}
+
+// query runs a read-only command, apt's with the options of staged repositories.
+func (s *Solver) query(ctx context.Context, argv ...string) (host.Result, error) {
+	if s.staged == nil || !strings.HasPrefix(argv[0], "apt-") {
+		return s.Host.Query(ctx, argv...)
+	}
+	return s.runner.Run(ctx, host.Command{Argv: s.with(argv), Env: env()})
+}
+
+// with puts the options of staged repositories behind the name of apt's program.
+func (s *Solver) with(argv []string) []string {
+	if i := slices.IndexFunc(argv, func(w string) bool { return w == "apt-get" || w == "apt-cache" }); i >= 0 {
+		return slices.Concat(argv[:i+1], s.staged.options(), argv[i+1:])
+	}
+	return argv
 }
 
 // failure is the error of a command that ended with another code than 0.
@@ -196,7 +216,7 @@ func (s *Solver) Solve(ctx context.Context, req pkgmgr.Request) (plan.Solution, 
 	sol.DownloadBytes, sol.InstalledBytes = -1, -1
 	// Sizes are an estimate for a person and the space check; without them the run goes on.
 	argv := slices.Concat([]string{"apt-get", "--print-uris", "-y", "install"}, safety(), names)
-	if res, err := s.Host.Query(ctx, argv...); err == nil && res.Exit == 0 {
+	if res, err := s.query(ctx, argv...); err == nil && res.Exit == 0 {
 		sol.DownloadBytes, sol.InstalledBytes = parseSizes(res.Stdout)
 	}
 	return sol, nil
@@ -338,5 +358,5 @@ func (m *Manager) Edited(ctx context.Context, names []string) ([]string, error) 
 
 // Directories are where apt downloads to and where packages go.
 func (m *Manager) Directories() (downloads, installed string) {
-	return "/var/cache/apt/archives", "/usr"
+	return m.staged.archives(), "/usr"
 }

@@ -2,6 +2,8 @@ package apt
 
 import (
 	"context"
+	"crypto/md5" // dpkg records MD5 sums of configuration files
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -42,7 +44,7 @@ func unattended() []string {
 
 // run executes a changing command that has to end with 0.
 func (m *Manager) run(ctx context.Context, argv ...string) (host.Result, error) {
-	res, err := m.Writer.Run(ctx, host.Command{Argv: argv, Env: env()})
+	res, err := m.Writer.Run(ctx, host.Command{Argv: m.with(argv), Env: env()})
 	if err != nil {
 		return res, fmt.Errorf("cannot run %s: %w", argv[0], err)
 	}
@@ -60,7 +62,7 @@ func aptGet(verb string, options ...string) []string {
 // with 100 on any fault; what it says is read all the same.
 func (m *Manager) Refresh(ctx context.Context) ([]string, error) {
 	argv := slices.Concat([]string{"apt-get", "update", "-o", "APT::Update::Error-Mode=any"}, unattended())
-	res, err := m.Writer.Run(ctx, host.Command{Argv: argv, Env: env()})
+	res, err := m.Writer.Run(ctx, host.Command{Argv: m.with(argv), Env: env()})
 	if err != nil {
 		return nil, fmt.Errorf("cannot run apt-get: %w", err)
 	}
@@ -99,7 +101,7 @@ func (m *Manager) Apply(ctx context.Context, req pkgmgr.Request) error {
 	if err != nil {
 		return err
 	}
-	local, err := m.staged(ctx, names)
+	local, err := m.complete(ctx, names)
 	if err != nil {
 		return err
 	}
@@ -114,10 +116,10 @@ func (m *Manager) Apply(ctx context.Context, req pkgmgr.Request) error {
 	return err
 }
 
-// staged makes sure that nothing is left to fetch. local says that apt will read packages where they
+// complete makes sure that nothing is left to fetch. local says that apt will read packages where they
 // are, from a file: repository; it never copies those to its archives, and with --no-download it ends
 // with "Pathname to install is not absolute" (apt 2.6).
-func (m *Manager) staged(ctx context.Context, names []string) (local bool, err error) {
+func (m *Manager) complete(ctx context.Context, names []string) (local bool, err error) {
 	out, err := m.ask(ctx, slices.Concat([]string{"apt-get", "--print-uris", "-y", "install"}, safety(), names)...)
 	if err != nil {
 		return false, err
@@ -153,7 +155,7 @@ func (m *Manager) Keep(ctx context.Context, old []pkgmgr.Package, dir string) ([
 			kept = append(kept, pkgmgr.OldPackage{Package: p, File: target})
 			continue
 		}
-		cached := path.Join("/var/cache/apt/archives", file)
+		cached := path.Join(m.staged.archives(), file)
 		if _, err := m.Host.Lstat(cached); err == nil {
 			if _, err := m.run(ctx, "cp", "--", cached, target); err != nil {
 				return nil, err
@@ -263,6 +265,49 @@ func (m *Manager) SolveUndo(ctx context.Context, u pkgmgr.Undo) ([]plan.Resolved
 	return actions, err
 }
 
+// beside are the files that dpkg lays beside the configuration files of packages that are put back:
+// NAME.dpkg-dist has the text of the package, where the administrator's differs. Those that are not
+// there yet would be the undo's own traces, and those with exactly the text of the package that goes
+// are traces of its installation.
+func (m *Manager) beside(ctx context.Context, u pkgmgr.Undo) ([]string, error) {
+	names := []string{}
+	for _, b := range u.Back {
+		names = append(names, b.Key())
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	// It ends with 1 for a package that is not installed, and tells of the others.
+	res, err := m.Host.Query(ctx, append([]string{"dpkg-query", "-W", "--showformat=${Conffiles}\n"}, names...)...)
+	if err != nil {
+		return nil, fmt.Errorf("cannot run dpkg-query: %w", err)
+	}
+	traces := []string{}
+	for _, c := range parseConffiles(res.Stdout) {
+		for _, suffix := range []string{".dpkg-dist", ".dpkg-new"} {
+			file := path.Clean(c.path) + suffix
+			data, err := m.Host.ReadFile(file)
+			sum := md5.Sum(data)
+			switch {
+			case errors.Is(err, fs.ErrNotExist), err == nil && hex.EncodeToString(sum[:]) == c.md5:
+				traces = append(traces, file)
+			case err != nil:
+				return nil, fmt.Errorf("cannot read %s: %w", file, err)
+			}
+		}
+	}
+	return traces, nil
+}
+
+func (m *Manager) tidy(files []string) error {
+	for _, f := range files {
+		if err := m.Writer.Remove(f); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("cannot remove %s: %w", f, err)
+		}
+	}
+	return nil
+}
+
 // Undo removes and puts back in one transaction, then purges what that left of our packages.
 func (m *Manager) Undo(ctx context.Context, u pkgmgr.Undo) error {
 	if u.Empty() {
@@ -272,7 +317,14 @@ func (m *Manager) Undo(ctx context.Context, u pkgmgr.Undo) error {
 	if err != nil {
 		return err
 	}
+	beside, err := m.beside(ctx, u)
+	if err != nil {
+		return err
+	}
 	if _, err := m.run(ctx, aptGet(verb, options...)...); err != nil {
+		return err
+	}
+	if err := m.tidy(beside); err != nil {
 		return err
 	}
 	if verb != "purge" && len(u.Purge) > 0 {

@@ -224,14 +224,9 @@ func parseSources(out string) []string {
 		if _, err := strconv.Atoi(f[0]); err != nil || !strings.Contains(f[1], ":") {
 			continue
 		}
-		sources = append(sources, withoutCredentials(strings.Join(f[1:], " ")))
+		sources = append(sources, pkgmgr.WithoutCredentials(strings.Join(f[1:], " ")))
 	}
 	return sources
-}
-
-// withoutCredentials takes user and password out of the URLs of a line.
-func withoutCredentials(line string) string {
-	return regexp.MustCompile(`://[^/@\s]+@`).ReplaceAllString(line, "://")
 }
 
 // parseDatabase reads `dpkg-query -W --showformat=statusFormat`.

@@ -3,6 +3,8 @@ package apt
 import (
 	"regexp"
 	"strings"
+
+	"github.com/rdmactl/rdmactl/install/pkgmgr"
 )
 
 // sortMessages reads what `apt-get update` said. apt ends with 0 on a bad signature when it has older
@@ -10,7 +12,7 @@ import (
 // could not be read, other are errors of any other kind. apt 3.0 writes Warning: and Error: where earlier ones write W: and E:.
 func sortMessages(out string) (bad, failed, other []string) {
 	for line := range strings.Lines(out) {
-		line = withoutCredentials(strings.TrimSpace(line))
+		line = pkgmgr.WithoutCredentials(strings.TrimSpace(line))
 		label, _, ok := strings.Cut(line, ":")
 		if !ok {
 			continue
@@ -51,7 +53,7 @@ func errorLines(stderr, stdout string) []string {
 	lines := []string{}
 	for _, text := range []string{stderr, stdout} {
 		for line := range strings.Lines(text) {
-			line = withoutCredentials(strings.TrimSpace(line))
+			line = pkgmgr.WithoutCredentials(strings.TrimSpace(line))
 			if strings.HasPrefix(line, "E:") || strings.HasPrefix(line, "Error:") || strings.HasPrefix(line, "Err:") ||
 				strings.HasPrefix(line, "dpkg: error") || strings.Contains(line, "unmet dependencies") ||
 				strings.Contains(line, " : Depends:") || strings.Contains(line, "post-installation script subprocess returned") {
@@ -62,7 +64,7 @@ func errorLines(stderr, stdout string) []string {
 	if len(lines) == 0 {
 		for line := range strings.Lines(stderr) {
 			if line = strings.TrimSpace(line); line != "" {
-				lines = append(lines, withoutCredentials(line))
+				lines = append(lines, pkgmgr.WithoutCredentials(line))
 			}
 		}
 	}

@@ -1,0 +1,122 @@
+package rpm
+
+import (
+	"context"
+	"regexp"
+	"strings"
+
+	"github.com/rdmactl/rdmactl/install/pkgmgr"
+)
+
+// Signed verifies package files against the keys that rpm trusts. rpm itself takes a package without
+// any signature for good; here one has to be there, by a known key.
+func (t Tool) Signed(ctx context.Context, files []string) error {
+	return t.signed(ctx, files, nil)
+}
+
+// SignedBy is Signed against the keys in the rpm database at dbpath instead of the host's.
+func (t Tool) SignedBy(ctx context.Context, dbpath string, files []string) error {
+	return t.signed(ctx, files, []string{"--dbpath", dbpath})
+}
+
+func (t Tool) signed(ctx context.Context, files, options []string) error {
+	bad := []string{}
+	for len(files) > 0 {
+		part := files[:min(len(files), 100)]
+		files = files[len(part):]
+		argv := append(append([]string{"rpmkeys", "--checksig", "-v"}, options...), part...)
+		res, err := t.Query(ctx, "", argv...)
+		if err != nil {
+			return err
+		}
+		bad = append(bad, unsigned(res.Stdout+"\n"+res.Stderr, part, res.Exit)...)
+	}
+	if len(bad) > 0 {
+		return &pkgmgr.SignatureError{Lines: bad[:min(len(bad), 5)]}
+	}
+	return nil
+}
+
+// Whole verifies only the digests of package files.
+func (t Tool) Whole(ctx context.Context, files []string) error {
+	if len(files) == 0 {
+		return nil
+	}
+	res, err := t.Query(ctx, "", append([]string{"rpmkeys", "--checksig", "--nosignature"}, files...)...)
+	if err != nil {
+		return err
+	}
+	if res.Exit != 0 {
+		return &pkgmgr.SignatureError{Lines: ErrorLines(res.Stderr, "Error: "+strings.TrimSpace(res.Stdout))}
+	}
+	return nil
+}
+
+// unsigned reads `rpmkeys --checksig -v`, one block a file:
+//
+//	/path/alpha-1.0-1.noarch.rpm:
+//	    Header V4 RSA/SHA512 Signature, key ID f51cc8ef: OK
+//	    Header SHA256 digest: OK
+//
+// and returns why files are not to be trusted. rpm 6 writes "Header OpenPGP V4 RSA/SHA512 signature,
+// key fingerprint: 0bbb...: OK". Blanks and colons in a file's name are told from the list of files.
+func unsigned(out string, files []string, exit int) []string {
+	line := regexp.MustCompile(`(?i)^\s+.*\bsignature, key (?:ID|fingerprint:?) ([0-9a-f]+):? (\S+)`)
+	trouble := regexp.MustCompile(`\b(NOKEY|NOTTRUSTED|BAD|MISSING|NOTFOUND)\b|NOT OK`)
+	good, bad := map[string]bool{}, map[string]string{}
+	current := ""
+	for text := range strings.Lines(out) {
+		text = strings.TrimRight(text, "\n\r ")
+		if name, ok := strings.CutSuffix(text, ":"); ok && name != "" && !strings.HasPrefix(text, " ") {
+			current = name
+			continue
+		}
+		switch m := line.FindStringSubmatch(text); {
+		case trouble.MatchString(text):
+			if bad[current] == "" {
+				bad[current] = strings.TrimSpace(text)
+			}
+		case m != nil && m[2] == "OK":
+			good[current] = true
+		}
+	}
+	lines := []string{}
+	for _, f := range files {
+		name := f[strings.LastIndexByte(f, '/')+1:]
+		switch {
+		case bad[f] != "":
+			lines = append(lines, "package "+name+" is not signed by a trusted key: "+bad[f])
+		case !good[f]:
+			lines = append(lines, "package "+name+" is not signed")
+		}
+	}
+	if len(lines) == 0 && exit != 0 {
+		lines = append(lines, "packages could not be verified: "+strings.TrimSpace(lastLine(out)))
+	}
+	return lines
+}
+
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}
+
+// SignatureLines are the lines of an output that speak of signatures, keys and checksums that do not
+// fit: dnf, yum and zypper end with the same code for them as for anything else.
+func SignatureLines(out string) []string {
+	words := regexp.MustCompile(`(?i)GPG check FAILED|is not signed|not signed with|Public key for .* is not installed|GPG key retrieval failed|` +
+		`signature (?:verification|could not be verified|is not available)|GPG signature|Bad GPG|BAD,? key|does not verify|` +
+		`checksum (?:doesn't|does not) match|incorrect checksum|Digest verification failed|Failed to import|key import failed|` +
+		`signed with an unknown key|unsigned file|Signature verification failed|Invalid (?:key|signature)|keys? (?:has )?expired|` +
+		`Refusing to automatically import keys|Didn't install any keys|(?:package|header|payload) .*(?:NOKEY|NOTTRUSTED)`)
+	// What dnf says about files that it has not downloaded yet under -C.
+	harmless := regexp.MustCompile(`Key imported successfully`)
+	lines := []string{}
+	for line := range strings.Lines(out) {
+		line = strings.TrimSpace(line)
+		if words.MatchString(line) && !harmless.MatchString(line) && len(lines) < 5 {
+			lines = append(lines, pkgmgr.WithoutCredentials(line))
+		}
+	}
+	return lines
+}
