@@ -222,6 +222,13 @@ func (m *fakeManager) Keep(_ context.Context, old []pkgmgr.Package, dir string) 
 }
 
 func (m *fakeManager) unpack(p pkgmgr.Package) {
+	if p.Name == "driver" { // as the vendor's scripts do, and no package owns it
+		m.h.put("/etc/security/limits.conf", "* soft memlock unlimited\n")
+		m.h.put("/etc/modprobe.d/ib_ipoib.conf", "options ib_ipoib\n")
+		if err := os.RemoveAll(m.h.path("/opt")); err != nil {
+			m.h.t.Fatal(err)
+		}
+	}
 	m.h.put("/usr/share/"+p.Name+"/data", p.Version)
 	if _, err := os.Stat(m.h.path("/etc/" + p.Name + ".conf")); err != nil {
 		m.h.put("/etc/"+p.Name+".conf", "default\n")

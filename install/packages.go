@@ -24,6 +24,13 @@ type packagesUndo struct {
 	Before    []pkgmgr.Package       `json:"before"` // entries of announced packages, if any
 	Old       []pkgmgr.OldPackage    `json:"old,omitempty"`
 	Auto      []string               `json:"auto"` // packages marked automatic
+	// Etc is the file in the run's directory with what was below /etc, where scripts of a vendor run.
+	Etc string `json:"etc,omitempty"`
+}
+
+// packagesLeft is what the transaction left other than the package database tells.
+type packagesLeft struct {
+	Etc []keptFile `json:"etc,omitempty"` // changed, without their texts
 }
 
 func (x *packagesStep) recorded(s plan.Step) (packagesUndo, bool, error) {
@@ -77,6 +84,11 @@ func (x *packagesStep) prepare(ctx context.Context, s plan.Step) (any, error) {
 		return nil, err
 	}
 	u := packagesUndo{Request: req, Announced: sol.Actions, Before: []pkgmgr.Package{}, Auto: auto}
+	if x.run.runsScripts() {
+		if u.Etc, err = x.keepEtc(s); err != nil {
+			return nil, err
+		}
+	}
 	for _, a := range sol.Actions {
 		if p, ok := db[a.Name+":"+a.Arch]; ok {
 			u.Before = append(u.Before, p)
@@ -125,11 +137,54 @@ func (x *packagesStep) do(ctx context.Context, s plan.Step, undo json.RawMessage
 	if err := x.markDependencies(ctx, u, before); err != nil {
 		return nil, "", err
 	}
+	var left any
+	if u.Etc != "" {
+		changed, err := x.changedEtc(u)
+		if err != nil {
+			return nil, "", err
+		}
+		left = packagesLeft{Etc: changed}
+	}
 	names := []string{}
 	for _, a := range u.Announced {
 		names = append(names, a.Name)
 	}
-	return nil, fmt.Sprintf("%d packages: %s", len(names), strings.Join(names, ", ")), nil
+	return left, fmt.Sprintf("%d packages: %s", len(names), strings.Join(names, ", ")), nil
+}
+
+// keepEtc keeps what is below /etc in the run's directory.
+func (x *packagesStep) keepEtc(s plan.Step) (string, error) {
+	files, err := lookAtEtc(x.run.host, true)
+	if err != nil {
+		return "", err
+	}
+	data, err := packKept(files)
+	if err != nil {
+		return "", err
+	}
+	name := "backup/" + s.ID + "-etc.json.gz"
+	return name, x.run.journal.WriteFile(name, data)
+}
+
+func (x *packagesStep) keptEtc(u packagesUndo) ([]keptFile, error) {
+	data, err := x.run.journal.ReadFile(u.Etc)
+	if err != nil {
+		return nil, err
+	}
+	return unpackKept(data)
+}
+
+// changedEtc is what is other than it was before the step.
+func (x *packagesStep) changedEtc(u packagesUndo) ([]keptFile, error) {
+	before, err := x.keptEtc(u)
+	if err != nil {
+		return nil, err
+	}
+	after, err := lookAtEtc(x.run.host, false)
+	if err != nil {
+		return nil, err
+	}
+	return changedEtc(before, after), nil
 }
 
 // markDependencies marks what came only as a dependency, after an attempt that was cut short: the
@@ -242,6 +297,8 @@ func (x *packagesStep) stopper(ctx context.Context, _ plan.Step, rec record) err
 // editedFiles are configuration files that the administrator changed, saved before a purge.
 type editedFiles struct {
 	Files []savedFile `json:"files"`
+	// Etc is what the transaction changed below /etc, of one that did not come to its end.
+	Etc []keptFile `json:"etc,omitempty"`
 }
 
 func (x *packagesStep) beforeUndo(ctx context.Context, s plan.Step, rec record) (any, error) {
@@ -265,6 +322,11 @@ func (x *packagesStep) beforeUndo(ctx context.Context, s plan.Step, rec record) 
 		}
 		out.Files = append(out.Files, f)
 	}
+	if u.Etc != "" && rec.left == nil && len(rec.kept) == 0 {
+		if out.Etc, err = x.changedEtc(u); err != nil {
+			return nil, err
+		}
+	}
 	return out, nil
 }
 
@@ -287,6 +349,9 @@ func (x *packagesStep) undo(ctx context.Context, _ plan.Step, rec record) (undon
 		return out, fmt.Errorf("cannot take packages back: still different from before: %s", strings.Join(append(left.Purge, left.Remove...), ", "))
 	}
 	if err := x.restoreMarks(ctx, u); err != nil {
+		return out, err
+	}
+	if out, err = x.undoScripts(u, rec); err != nil {
 		return out, err
 	}
 	done := map[string]bool{}
@@ -315,6 +380,29 @@ func (x *packagesStep) undo(ctx context.Context, _ plan.Step, rec record) (undon
 		}
 	}
 	return out, nil
+}
+
+// undoScripts puts back what the packages' scripts changed and the package manager does not know of.
+func (x *packagesStep) undoScripts(u packagesUndo, rec record) (undone, error) {
+	if u.Etc == "" {
+		return undone{}, nil
+	}
+	var left packagesLeft
+	if err := decode(rec.left, &left); err != nil {
+		return undone{}, err
+	}
+	for _, k := range rec.kept {
+		var edited editedFiles
+		if err := decode(k, &edited); err != nil {
+			return undone{}, err
+		}
+		left.Etc = append(left.Etc, edited.Etc...)
+	}
+	before, err := x.keptEtc(u)
+	if err != nil {
+		return undone{}, err
+	}
+	return putBackScripted(x.run.host, before, left.Etc)
 }
 
 func (x *packagesStep) restoreMarks(ctx context.Context, u packagesUndo) error {

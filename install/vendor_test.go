@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -71,6 +72,10 @@ func vendorBench(t *testing.T, key string) *bench {
 	b.h.put("/boot/initrd.img-6.1.0-9-amd64", "old initramfs\n")
 	b.h.put("/usr/sbin/update-initramfs", "")
 	b.h.put("/etc/repos.d/.keep", "")
+	b.h.put("/etc/security/limits.conf", "# none\n")
+	if err := os.Mkdir(b.h.path("/opt"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	return b
 }
 
@@ -107,6 +112,33 @@ func TestVendorStackAndBack(t *testing.T) {
 	}
 	if diff := cmp.Diff(before, b.h.tree()); diff != "" {
 		t.Errorf("rolled back (-before +after):\n%s", diff)
+	}
+}
+
+// What scripts changed and someone changed again since is someone's.
+func TestScriptedFilesThatWereEditedSince(t *testing.T) {
+	key, fingerprint := vendorKey(t, time.Now().AddDate(-1, 0, 0), 0)
+	b := vendorBench(t, key)
+	before := b.h.tree()
+	if _, err := b.startVendor(fingerprint); err != nil {
+		t.Fatal(err)
+	}
+	const edited = "* hard memlock 1024\n"
+	b.h.put("/etc/security/limits.conf", edited)
+	b.h.put("/etc/own.conf", "mine\n")
+	rep, err := b.rollback()
+	if err != nil || len(rep.Kept) != 1 || rep.Kept[0] != "/etc/security/limits.conf" {
+		t.Fatalf("%+v, %v", rep, err)
+	}
+	if got := b.h.text("/etc/security/limits.conf"); got != edited {
+		t.Errorf("limits.conf is %q", got)
+	}
+	b.h.put("/etc/security/limits.conf", "# none\n")
+	if err := os.Remove(b.h.path("/etc/own.conf")); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, b.h.tree()); diff != "" {
+		t.Errorf("all else (-before +after):\n%s", diff)
 	}
 }
 

@@ -127,7 +127,15 @@ type image struct {
 func newImage(t *testing.T, extra ...string) image {
 	t.Helper()
 	m := prepared(t)
-	base, err := os.MkdirTemp(filepath.Dir(filepath.Dir(m.root)), "run-diskless-")
+	im := overlay(t, m.root)
+	im.repository(t, m.debs, extra)
+	return im
+}
+
+// overlay makes an image that is a kept root until something is changed in it.
+func overlay(t *testing.T, lower string) image {
+	t.Helper()
+	base, err := os.MkdirTemp(filepath.Dir(filepath.Dir(lower)), "run-diskless-")
 	must(t, err)
 	must(t, os.Chmod(base, 0o700))
 	t.Cleanup(func() { must(t, os.RemoveAll(base)) })
@@ -136,14 +144,13 @@ func newImage(t *testing.T, extra ...string) image {
 	for _, dir := range []string{im.root, upper, work} {
 		must(t, os.Mkdir(dir, 0o755))
 	}
-	err = unix.Mount("overlay", im.root, "overlay", 0, "lowerdir="+m.root+",upperdir="+upper+",workdir="+work)
+	err = unix.Mount("overlay", im.root, "overlay", 0, "lowerdir="+lower+",upperdir="+upper+",workdir="+work)
 	if err == nil {
 		t.Cleanup(func() { must(t, unix.Unmount(im.root, unix.MNT_DETACH)) })
 		t.Cleanup(func() { im.quiet(t) })
 	} else {
-		must(t, run(exec.Command("cp", "--archive", "--no-target-directory", m.root, im.root)))
+		must(t, run(exec.Command("cp", "--archive", "--no-target-directory", lower, im.root)))
 	}
-	im.repository(t, m.debs, extra)
 	return im
 }
 
