@@ -225,9 +225,6 @@ func (m *fakeManager) unpack(p pkgmgr.Package) {
 	if p.Name == "driver" { // as the vendor's scripts do, and no package owns it
 		m.h.put("/etc/security/limits.conf", "* soft memlock unlimited\n")
 		m.h.put("/etc/modprobe.d/ib_ipoib.conf", "options ib_ipoib\n")
-		if err := os.RemoveAll(m.h.path("/opt")); err != nil {
-			m.h.t.Fatal(err)
-		}
 	}
 	m.h.put("/usr/share/"+p.Name+"/data", p.Version)
 	if _, err := os.Stat(m.h.path("/etc/" + p.Name + ".conf")); err != nil {
@@ -353,6 +350,12 @@ func (m *fakeManager) SolveUndo(_ context.Context, u pkgmgr.Undo) ([]plan.Resolv
 func (m *fakeManager) Undo(_ context.Context, u pkgmgr.Undo) error {
 	for _, n := range slices.Concat(u.Purge, u.Remove) {
 		m.h.tick()
+		if n == "driver" { // the scripts of its removal run as well
+			m.h.put("/etc/modprobe.d/ib_ipoib.conf", "# options ib_ipoib\n")
+			if err := os.RemoveAll(m.h.path("/opt")); err != nil {
+				return err
+			}
+		}
 		db := m.load()
 		p := db.Packages[n+":amd64"]
 		for _, f := range []string{"/usr/share/" + n + "/data", "/usr/share/" + n, "/etc/" + n + ".conf"} {

@@ -297,7 +297,7 @@ func (x *packagesStep) stopper(ctx context.Context, _ plan.Step, rec record) err
 // editedFiles are configuration files that the administrator changed, saved before a purge.
 type editedFiles struct {
 	Files []savedFile `json:"files"`
-	// Etc is what the transaction changed below /etc, of one that did not come to its end.
+	// Etc is what is other below /etc than it was before the run, without the texts.
 	Etc []keptFile `json:"etc,omitempty"`
 }
 
@@ -314,15 +314,24 @@ func (x *packagesStep) beforeUndo(ctx context.Context, s plan.Step, rec record) 
 	if err != nil {
 		return nil, err
 	}
+	var left packagesLeft
+	if err := decode(rec.left, &left); err != nil {
+		return nil, err
+	}
+	byRun := byPath(left.Etc)
 	out := editedFiles{Files: []savedFile{}}
 	for i, file := range edited {
+		// A package's own script may edit its configuration files; that is no administrator's work.
+		if now, err := lookAtKept(x.run.host, file, false); err == nil && now.Hash != "" && sameKept(now, byRun[file]) {
+			continue
+		}
 		f, err := save(x.run.host, x.run.journal, file, fmt.Sprintf("%s-edited-%d-%d", s.ID, len(rec.kept), i))
 		if err != nil {
 			return nil, err
 		}
 		out.Files = append(out.Files, f)
 	}
-	if u.Etc != "" && rec.left == nil && len(rec.kept) == 0 {
+	if u.Etc != "" && len(rec.kept) == 0 {
 		if out.Etc, err = x.changedEtc(u); err != nil {
 			return nil, err
 		}
@@ -387,22 +396,24 @@ func (x *packagesStep) undoScripts(u packagesUndo, rec record) (undone, error) {
 	if u.Etc == "" {
 		return undone{}, nil
 	}
-	var left packagesLeft
-	if err := decode(rec.left, &left); err != nil {
-		return undone{}, err
-	}
-	for _, k := range rec.kept {
-		var edited editedFiles
-		if err := decode(k, &edited); err != nil {
+	var found editedFiles // of the first attempt: a later one finds a host that the first has changed
+	if len(rec.kept) > 0 {
+		if err := decode(rec.kept[0], &found); err != nil {
 			return undone{}, err
 		}
-		left.Etc = append(left.Etc, edited.Etc...)
+	}
+	left := packagesLeft{Etc: found.Etc} // of a transaction that did not come to its end nothing else is known
+	if rec.left != nil {
+		left = packagesLeft{}
+		if err := decode(rec.left, &left); err != nil {
+			return undone{}, err
+		}
 	}
 	before, err := x.keptEtc(u)
 	if err != nil {
 		return undone{}, err
 	}
-	return putBackScripted(x.run.host, before, left.Etc)
+	return putBackScripted(x.run.host, before, left.Etc, found.Etc)
 }
 
 func (x *packagesStep) restoreMarks(ctx context.Context, u packagesUndo) error {

@@ -182,39 +182,41 @@ func unpackKept(data []byte) ([]keptFile, error) {
 	return files, nil
 }
 
-// putBackScripted makes what scripts changed as it was, as far as it still is what they left. changed is what
-// the transaction left other than it was.
-func putBackScripted(w host.Writer, before, changed []keptFile) (undone, error) {
+// putBackScripted makes what scripts changed as it was before the transaction: with the installation, and with its
+// undo, whose scripts run as well. left is what the transaction left other than it was, found is what was other
+// than it was just before the undo. Where the two differ someone else was at work, and that is kept.
+func putBackScripted(w host.Writer, before, left, found []keptFile) (undone, error) {
 	var out undone
-	was := map[string]keptFile{}
-	for _, f := range before {
-		was[f.Path] = f
+	after, err := lookAtEtc(w, false)
+	if err != nil {
+		return out, err
 	}
+	was, ours, theirs, now := byPath(before), byPath(left), byPath(found), byPath(after)
+	changed := changedEtc(before, after)
 	// Directories that come back are made before what is in them, and those that go are removed after it.
 	slices.SortFunc(changed, func(a, b keptFile) int { return strings.Compare(a.Path, b.Path) })
 	var dirs []string
-	for _, left := range changed {
-		now, err := lookAtKept(w, left.Path, false)
-		gone := errors.Is(err, fs.ErrNotExist)
-		if err != nil && !gone {
-			return out, err
+	for _, c := range changed {
+		then, changedThen := theirs[c.Path]
+		if _, byRun := ours[c.Path]; !byRun && changedThen && sameKept(then, c) {
+			continue // neither the run nor its undo had to do with it
 		}
-		old, existed := was[left.Path]
+		if !sameState(ours, theirs, c.Path) {
+			out.kept = append(out.kept, c.Path)
+			out.notes = append(out.notes, c.Path+" was changed after the run and is kept")
+			continue
+		}
+		old, existed := was[c.Path]
+		current, here := now[c.Path]
 		switch {
-		case existed && !gone && sameKept(now, old), !existed && gone:
-			continue // the package manager did it
-		case gone != (left.Mode == 0) && !gone, !gone && !sameKept(now, left):
-			// Someone changed it since.
-			out.kept = append(out.kept, left.Path)
-			out.notes = append(out.notes, left.Path+" was changed after the run and is kept")
-		case !existed && now.Mode.IsDir():
-			dirs = append(dirs, left.Path)
+		case !existed && current.Mode.IsDir():
+			dirs = append(dirs, c.Path)
 		case !existed:
-			if err := w.Remove(left.Path); err != nil {
-				return out, fmt.Errorf("cannot remove %s: %w", left.Path, err)
+			if err := w.Remove(c.Path); err != nil {
+				return out, fmt.Errorf("cannot remove %s: %w", c.Path, err)
 			}
 		default:
-			if err := putBackKept(w, old, gone); err != nil {
+			if err := putBackKept(w, old, !here); err != nil {
 				return out, err
 			}
 		}
@@ -232,6 +234,22 @@ func putBackScripted(w host.Writer, before, changed []keptFile) (undone, error) 
 		}
 	}
 	return out, nil
+}
+
+func byPath(files []keptFile) map[string]keptFile {
+	out := map[string]keptFile{}
+	for _, f := range files {
+		out[f.Path] = f
+	}
+	return out
+}
+
+// sameState says that a path was just before the undo what the transaction left it as: in neither, it was as
+// before the run at both times.
+func sameState(left, found map[string]keptFile, name string) bool {
+	a, changedByRun := left[name]
+	b, changedThen := found[name]
+	return changedByRun == changedThen && sameKept(a, b)
 }
 
 func putBackKept(w host.Writer, f keptFile, gone bool) error {

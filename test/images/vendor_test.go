@@ -73,3 +73,37 @@ func TestVendorStackComesAndGoes(t *testing.T) {
 		t.Errorf("the packages are not as before: %v", diff)
 	}
 }
+
+// TestFaultyVendors are releases that must not be installed: each stops before anything changes, or is taken back.
+func TestFaultyVendors(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		v    vendorlab.Variant
+		exit int
+		says string
+	}{
+		{"unsigned", vendorlab.Variant{Fault: vendorlab.Unsigned}, 2, "is not signed"},
+		{"by another key", vendorlab.Variant{Fault: vendorlab.WrongKey}, 2, "key"},
+		{"by a key that is expired", vendorlab.Variant{Fault: vendorlab.ExpiredKey}, 2, "expired"},
+		{"with packages that were changed", vendorlab.Variant{Fault: vendorlab.Tampered}, 4, "nothing was changed"},
+		{"with a list that is cut off", vendorlab.Variant{Fault: vendorlab.Truncated}, 2, ""},
+		{"with a script that fails", vendorlab.Variant{Fault: vendorlab.FailingScript}, 6, "rolled back"},
+		{"whose packages burn firmware", vendorlab.Variant{Firmware: true}, 4, "mlnx-fw-updater would come with them"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			im, set, address := vendorImage(t, c.v)
+			before, packages := im.guarded(t), im.packages(t)
+			args := append([]string{"install", "--root", im.root, "--yes"}, vendorFlags(set, address)...)
+			rdmactl(t, c.exit, args...).says(t, c.says)
+			if diff := before.changed(im.guarded(t)); len(diff) > 0 {
+				t.Errorf("the image is not as before:\n%s", strings.Join(diff, "\n"))
+			}
+			if diff := tree(packages).changed(tree(im.packages(t))); len(diff) > 0 {
+				t.Errorf("the packages are not as before: %v", diff)
+			}
+			if _, err := os.Stat(im.path(vendorlab.FirmwareMark)); err == nil {
+				t.Error("firmware was burnt")
+			}
+		})
+	}
+}

@@ -203,15 +203,29 @@ func (s *Solver) Available(ctx context.Context, names []string) (map[string]pkgm
 			}
 		}
 	}
-	list := []string{"repolist", "--enabled"}
-	if d == yum3 {
-		list = []string{"repolist", "enabled"}
-	}
-	out, err := s.Ask(ctx, s.command(d, []string{cached, "-q"}, list...)...)
+	out, err := s.Ask(ctx, s.repolist(d)...)
 	if err != nil {
 		return nil, nil, err
 	}
 	return candidates, parseRepolist(out), nil
+}
+
+// repolist asks for the repositories that are used.
+func (s *Solver) repolist(d dialect) []string {
+	list := []string{"repolist", "--enabled"}
+	if d == yum3 {
+		list = []string{"repolist", "enabled"}
+	}
+	return s.command(d, []string{cached, "-q"}, list...)
+}
+
+// queried asks dnf 4 and dnf5 for the newest of packages, listed asks yum 3 for all.
+func (s *Solver) queried(d dialect, specs []string) []string {
+	return s.command(d, []string{cached, "-q"}, slices.Concat([]string{"repoquery", "--available", "--latest-limit=1", "--qf", queryFormat}, specs)...)
+}
+
+func (s *Solver) listed(d dialect, specs []string) []string {
+	return s.command(d, []string{cached, "-q"}, slices.Concat([]string{"list", "available", "--showduplicates"}, specs)...)
 }
 
 func (s *Solver) offers(ctx context.Context, d dialect, names []string) ([]offer, error) {
@@ -221,7 +235,7 @@ func (s *Solver) offers(ctx context.Context, d dialect, names []string) ([]offer
 	}
 	if d == yum3 {
 		// repoquery is of yum-utils, which a host may not have. list ends with 1 when it found nothing.
-		res, err := s.Query(ctx, "", s.command(d, []string{cached, "-q"}, slices.Concat([]string{"list", "available", "--showduplicates"}, specs)...)...)
+		res, err := s.Query(ctx, "", s.listed(d, specs)...)
 		if err != nil {
 			return nil, err
 		}
@@ -230,7 +244,7 @@ func (s *Solver) offers(ctx context.Context, d dialect, names []string) ([]offer
 		}
 		return parseList(res.Stdout), nil
 	}
-	out, err := s.Ask(ctx, s.command(d, []string{cached, "-q"}, slices.Concat([]string{"repoquery", "--available", "--latest-limit=1", "--qf", queryFormat}, specs)...)...)
+	out, err := s.Ask(ctx, s.queried(d, specs)...)
 	if err != nil {
 		return nil, err
 	}

@@ -204,11 +204,16 @@ func (s *Solver) offers(ctx context.Context, names []string) ([]offer, error) {
 		n, _, _ = strings.Cut(n, ":")
 		plain = append(plain, n)
 	}
-	res, err := s.ask(ctx, "search", append([]string{"--details", "--match-exact", "--type", "package"}, plain...)...)
+	res, err := s.ask(ctx, "search", search(plain)...)
 	if err != nil {
 		return nil, err
 	}
 	return parseSearch(res.Stdout)
+}
+
+// search are the words behind "search" for packages of exactly these names.
+func search(names []string) []string {
+	return append([]string{"--details", "--match-exact", "--type", "package"}, names...)
 }
 
 // Solve simulates a request.
@@ -232,8 +237,13 @@ func (s *Solver) Solve(ctx context.Context, req pkgmgr.Request) (plan.Solution, 
 	return sol, rpm.Answers("zypper", req, sol.Actions, db)
 }
 
+// simulated is a transaction that zypper only tells of.
+func (s *Solver) simulated(verb string, rest []string) []string {
+	return s.command(verb, append([]string{"--dry-run"}, rest...)...)
+}
+
 func (s *Solver) solve(ctx context.Context, verb string, rest []string, db pkgmgr.Database) ([]plan.ResolvedPackage, int64, int64, error) {
-	res, err := s.Query(ctx, "", s.command(verb, append([]string{"--dry-run"}, rest...)...)...)
+	res, err := s.Query(ctx, "", s.simulated(verb, rest)...)
 	if err != nil {
 		return nil, 0, 0, err
 	}
