@@ -319,6 +319,9 @@ func (x *packagesStep) beforeUndo(ctx context.Context, s plan.Step, rec record) 
 		return nil, err
 	}
 	byRun := byPath(left.Etc)
+	if x.run.automatic && u.Etc != "" && rec.left == nil {
+		edited = nil // the transaction failed a moment ago: what was edited, the packages' own scripts edited
+	}
 	out := editedFiles{Files: []savedFile{}}
 	for i, file := range edited {
 		// A package's own script may edit its configuration files; that is no administrator's work.

@@ -35,6 +35,8 @@ type run struct {
 	baseline string              // verdict before the run, empty if not tested
 	verify   string              // verdict at the end
 	changed  bool
+	// automatic says that the run takes itself back, right after it failed or was interrupted.
+	automatic bool
 }
 
 // openRun takes the lock for a run and opens its journal, plan and log.
@@ -412,6 +414,7 @@ func (r *run) failed(s plan.Step, cause error) error {
 		return r.stopped(context.Background(), cause)
 	}
 	p := problemOf(cause)
+	r.automatic = true
 	if err := r.undoAll(context.Background()); err != nil {
 		var broken *journalBroken
 		if errors.As(err, &broken) {
@@ -434,6 +437,7 @@ func (r *run) interrupted() error {
 	if len(r.records()) == 0 {
 		return r.end(journal.Interrupted, fault.Interrupted, fault.New(fault.Interrupted, "interrupted", "", "interrupted before anything changed"))
 	}
+	r.automatic = true
 	if err := r.undoAll(context.Background()); err != nil {
 		var broken *journalBroken
 		if errors.As(err, &broken) {

@@ -183,6 +183,33 @@ func TestUnsigned(t *testing.T) {
 	}
 }
 
+// TestSignatureLines has what dnf 4.14 said of a package by another key, and of one that was changed on the way.
+func TestSignatureLines(t *testing.T) {
+	const mirror = "[MIRROR] perftest-4.5-1.el9.x86_64.rpm: Downloading successful, but checksum doesn't match. Calculated: c0(sha256)  Expected: 95(sha256) "
+	for _, one := range []struct {
+		what, out string
+		want      []string
+	}{
+		{
+			"another key", "GPG key at file:///etc/pki/rpm-gpg/KEY (0xA2BBAD91) is already installed\n" +
+				"The GPG keys listed for the \"base\" repository are already installed but they are not correct for this package.\n" +
+				"Check that the correct key URLs are configured for this repository.. Failing package is: perftest-4.5-1.el9.x86_64\n" +
+				" GPG Keys are configured as: file:///etc/pki/rpm-gpg/KEY\nError: GPG check FAILED\n",
+			[]string{
+				"Check that the correct key URLs are configured for this repository.. Failing package is: perftest-4.5-1.el9.x86_64",
+				"Error: GPG check FAILED",
+			},
+		},
+		{"a changed package", mirror + "\n" + mirror + "\n" + mirror + "\n", []string{strings.TrimSpace(mirror)}},
+		{"a key that was imported", "Key imported successfully\nComplete!\n", []string{}},
+		{"another failure", "Error: Unable to find a match: nowhere\n", []string{}},
+	} {
+		if diff := cmp.Diff(one.want, SignatureLines(one.out)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", one.what, diff)
+		}
+	}
+}
+
 func TestRepoFiles(t *testing.T) {
 	key := []byte("-----BEGIN PGP PUBLIC KEY BLOCK-----\n")
 	files, err := RepoFiles(pkgmgr.Repository{ID: "rdmactl-doca", Name: "Vendor", URL: "file:/srv/x", Key: key, SignedIndex: true}, "/etc/yum.repos.d", "")

@@ -3,6 +3,7 @@ package rpm
 import (
 	"context"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/rdmactl/rdmactl/install/pkgmgr"
@@ -102,9 +103,10 @@ func lastLine(text string) string {
 }
 
 // SignatureLines are the lines of an output that speak of signatures, keys and checksums that do not
-// fit: dnf, yum and zypper end with the same code for them as for anything else.
+// fit: dnf, yum and zypper end with the same code for them as for anything else. Each is told once, however
+// often the download was tried.
 func SignatureLines(out string) []string {
-	words := regexp.MustCompile(`(?i)GPG check FAILED|is not signed|not signed with|Public key for .* is not installed|GPG key retrieval failed|` +
+	words := regexp.MustCompile(`(?i)GPG check FAILED|Failing package is|is not signed|not signed with|Public key for .* is not installed|GPG key retrieval failed|` +
 		`signature (?:verification|could not be verified|is not available)|GPG signature|Bad GPG|BAD,? key|does not verify|` +
 		`checksum (?:doesn't|does not) match|incorrect checksum|Digest verification failed|Failed to import|key import failed|` +
 		`signed with an unknown key|unsigned file|Signature verification failed|Invalid (?:key|signature)|keys? (?:has )?expired|` +
@@ -114,8 +116,9 @@ func SignatureLines(out string) []string {
 	lines := []string{}
 	for line := range strings.Lines(out) {
 		line = strings.TrimSpace(line)
-		if words.MatchString(line) && !harmless.MatchString(line) && len(lines) < 5 {
-			lines = append(lines, pkgmgr.WithoutCredentials(line))
+		told := pkgmgr.WithoutCredentials(line)
+		if words.MatchString(line) && !harmless.MatchString(line) && len(lines) < 5 && !slices.Contains(lines, told) {
+			lines = append(lines, told)
 		}
 	}
 	return lines
