@@ -85,6 +85,7 @@ func (p probe) complete(f *facts.Facts) {
 	k := &f.Kernel
 	if release, ok := k.Release.Get(); ok {
 		k.HeadersPackage = headersPackage(release, f.Distro)
+		fill(&k.Headers, p.containerHeaders(k.HeadersPackage))
 	} else {
 		k.HeadersPackage = facts.Field[string]{Source: k.Release.Source}
 	}

@@ -18,8 +18,8 @@ import (
 func (p probe) kernel(arch facts.Field[string]) facts.Kernel {
 	k := facts.Kernel{
 		Release: p.release(), Arch: arch, Taint: parsed(p.attr("/proc/sys/kernel/tainted"), int64Of),
-		Lockdown: p.lockdown(),
-		Cmdline:  parsed(p.attr("/proc/cmdline"), func(s string) (string, error) { return host.CleanCredentials("/proc/cmdline", s), nil }),
+		Lockdown: p.lockdown(), ModulesDisabled: parsed(p.attr("/proc/sys/kernel/modules_disabled"), yesNo),
+		Cmdline: parsed(p.attr("/proc/cmdline"), func(s string) (string, error) { return host.CleanCredentials("/proc/cmdline", s), nil }),
 	}
 	names, err := p.r.ReadDir("/lib/modules")
 	k.Installed = field(names, "/lib/modules", err)

@@ -58,14 +58,17 @@ func (p probe) pciFromLspci(table *pciid.Table) facts.Field[[]facts.PCIDevice] {
 	return functions(devices, source)
 }
 
+// mergePCI adds functions to a list, by address. What a listing prints twice stays what it was first.
 func mergePCI(devices, more []facts.PCIDevice) []facts.PCIDevice {
-next:
+	at := make(map[string]int, len(devices)+len(more))
+	for i := range devices {
+		if _, seen := at[devices[i].Address]; !seen {
+			at[devices[i].Address] = i
+		}
+	}
 	for _, d := range more {
-		for i := range devices {
+		if i, seen := at[d.Address]; seen {
 			old := &devices[i]
-			if old.Address != d.Address {
-				continue
-			}
 			if old.Device == "" {
 				old.Vendor, old.Device = d.Vendor, d.Device
 			}
@@ -80,8 +83,9 @@ next:
 			fill(&old.LinkMax, d.LinkMax)
 			fill(&old.NUMANode, d.NUMANode)
 			fill(&old.NumVFs, d.NumVFs)
-			continue next
+			continue
 		}
+		at[d.Address] = len(devices)
 		devices = append(devices, d)
 	}
 	return devices

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rdmactl/rdmactl/facts"
@@ -134,7 +135,50 @@ func (p probe) addresses() addressTable {
 	if text, from := p.firstTold("ip addr", "ip a", "ip address", "ip addr show", "ip -d addr", "ip link", "ip link show", "ip l"); text != "" {
 		return addressTable{netdevs: parseIPAddr(text, from), source: from}
 	}
+	if netdevs, from := p.oneLine(); from != "" {
+		return addressTable{netdevs: netdevs, source: from}
+	}
 	return addressTable{source: source, err: err}
+}
+
+// oneLine reads what "ip -o addr" printed, whose -4 and -6 tell a half each.
+func (p probe) oneLine() (netdevs []facts.Netdev, source string) {
+	for _, lines := range [][]string{
+		{"ip -o addr", "ip -o a", "ip -o address", "ip -o addr show", "ip -o address show"},
+		{"ip -o -4 addr", "ip -4 -o addr", "ip -o -4 a", "ip -4 -o a", "ip -o -4 addr show", "ip -4 -o addr show", "ip -o -4 address show"},
+		{"ip -o -6 addr", "ip -6 -o addr", "ip -o -6 a", "ip -6 -o a", "ip -o -6 addr show", "ip -6 -o addr show", "ip -o -6 address show"},
+	} {
+		text, from := p.firstTold(lines...)
+		if text == "" {
+			continue
+		}
+		netdevs = addOneLine(netdevs, text, from)
+		if source == "" {
+			source = from
+		}
+	}
+	return netdevs, source
+}
+
+// addOneLine reads "NUMBER: NAME FAMILY ADDRESS ...", one address a line.
+func addOneLine(devices []facts.Netdev, text, source string) []facts.Netdev {
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		if len(words) < 4 || !strings.HasSuffix(words[0], ":") || words[2] != "inet" && words[2] != "inet6" {
+			continue
+		}
+		if _, err := strconv.Atoi(strings.TrimSuffix(words[0], ":")); err != nil {
+			continue
+		}
+		name := cutParent(words[1])
+		at := slices.IndexFunc(devices, func(d facts.Netdev) bool { return d.Name == name })
+		if at < 0 {
+			at = len(devices)
+			devices = append(devices, facts.Netdev{Name: name})
+		}
+		devices[at].Addresses = facts.Is(append(devices[at].Addresses.Value, words[3]), source)
+	}
+	return devices
 }
 
 // withAddresses adds what ip told to the interfaces of sysfs.

@@ -106,7 +106,7 @@ func TestAllowUnsupported(t *testing.T) {
 	if f := detected(t, e).Modules.AllowUnsupported; !f.Or(false) {
 		t.Errorf("got %+v", f)
 	}
-	e.Dirs["/etc/modprobe.d"], e.Dirs["/lib/modprobe.d"] = []string{}, []string{}
+	e.Dirs["/etc/modprobe.d"], e.Dirs["/lib/modprobe.d"], e.Files = []string{}, []string{}, nil
 	if f := detected(t, e).Modules.AllowUnsupported; !f.IsAbsent() {
 		t.Errorf("got %+v", f)
 	}

@@ -83,6 +83,9 @@ type Kernel struct {
 	Taint Field[int64] `json:"taint"`
 	// Lockdown is none, integrity or confidentiality.
 	Lockdown Field[string] `json:"lockdown"`
+	// ModulesDisabled says that no module can be loaded or unloaded until the next boot (sysctl
+	// kernel.modules_disabled).
+	ModulesDisabled Field[bool] `json:"modules_disabled"`
 	// HeadersPackage is the package that supplies the build tree of this kernel, by the naming of the
 	// distribution: with its version where the release tells it ("kernel-devel-5.14.0-427.el9.x86_64"),
 	// without on SUSE, whose packages have a rebuild number more. Absent for a kernel that does not

@@ -22,7 +22,10 @@ func TestAllowed(t *testing.T) {
 		"cat /proc/version", "readlink -f /sys/class/net/eth0/device", "lsinitramfs /boot/initrd.img", "lsinitrd -k 5.14.0", "lsinitrd /boot/initramfs.img", "udevadm info -q property -p /sys/class/net/eth0",
 		"ethtool eth0", "ethtool -i eth0", "ethtool -S eth0", "ethtool --show-priv-flags eth0", "mlxconfig -d 0000:06:00.0 query", "mlxconfig -d /dev/mst/mt4119_pciconf0 q LINK_TYPE_P1",
 		"mst status -v", "mstflint -d 0000:06:00.0 q", "flint -d 03:00.0 query full", "journalctl -k -b -n 200 --no-pager", "journalctl -u openibd -o cat", "sysctl -n kernel.modules_disabled",
-		"/usr/bin/uname -r", "/sbin/lspci -nn", "gcc --version", "dkms status", "grep -c devx /proc/kallsyms", "test -e /dev/infiniband/rdma_cm", "stat -L -c %a /dev/infiniband/uverbs0",
+		"dnf -C -q --setopt=*.gpgcheck=1 repoquery --available --latest-limit=1 --qf %{name}\\n rdma-core", "dnf -C -q repolist --enabled", "dnf -C --assumeno --setopt=strict=1 install ethtool-2:6.2-1.el9 a-1~rc1-1",
+		"dnf5 -C --assumeno do --action=install a-1-1 --action=remove b", "yum -C --assumeno --color=never remove rdma", "yum -C -q list available --showduplicates rdma-core",
+		"zypper --non-interactive --xmlout --no-refresh install --dry-run --no-recommends --auto-agree-with-licenses rdma-core=44.0-150600.2 !ofed-kernel-utils", "zypper --non-interactive --xmlout --no-refresh remove --dry-run --no-clean-deps rdma-core",
+		"zypper --non-interactive --xmlout --no-refresh search --details --match-exact --type package rdma-core", "/usr/bin/uname -r", "/sbin/lspci -nn", "gcc --version", "dkms status", "grep -c devx /proc/kallsyms", "test -e /dev/infiniband/rdma_cm", "stat -L -c %a /dev/infiniband/uverbs0",
 		"ls -d /lib/modules/5.10.35;rm", "mlxfwmanager --query -d 0000:06:00.0", "hostname", "ps -C opensm -o args=",
 	} {
 		if err := host.Allowed(strings.Split(line, " ")); err != nil {
@@ -49,6 +52,8 @@ func TestNotAllowed(t *testing.T) {
 		"lsinitrd --unpack /boot/x", "udevadm trigger", "udevadm control --reload", "udevadm settle", "udevadm info --cleanup-db", "udevadm info -c", "udevadm test /sys/x", "udevadm",
 		"ethtool -s eth0 speed 100", "ethtool -K eth0 rx off", "ethtool -p eth0", "ethtool -t eth0", "ethtool -r eth0", "ethtool -f eth0 x", "ethtool --set-priv-flags eth0 x on", "ethtool -E eth0", "ethtool --reset eth0", "ethtool -i eth0 eth1", "ethtool", "ethtool -k eth0 rx",
 		"mlxconfig -d x set A=1", "mlxconfig -d x -y set A=1", "mlxconfig -d x reset", "mlxconfig -d x q A=1", "mlxconfig", "mst start", "mst restart", "mst", "mstflint -d x -i f burn", "flint -d x -i f q", "flint -d x dc", "flint -d x q b", "mlxfwmanager", "mlxfwmanager -u", "mlxfwmanager --query --online", "mlxlink -d x -a UP", "mlxlink -d x --port_state DN",
+		"dnf -C install rdma-core", "dnf -C -y --assumeno install rdma-core", "dnf -C --assumeno install /tmp/x.rpm", "dnf -C --assumeno install x.rpm", "dnf -C --assumeno install http://x/y.rpm", "dnf -C --assumeno install @group", "dnf -C --assumeno shell", "dnf -C --assumeno --setopt=pluginpath=/x install a", "dnf -q repoquery rdma-core",
+		"yum --assumeno localinstall x", "yum -C -y install a", "zypper --no-refresh install rdma-core", "zypper --no-refresh install --dry-run --force a", "zypper --no-refresh install --dry-run ./x.rpm", "zypper --no-refresh --root /x install --dry-run a", "zypper --no-refresh remove --dry-run !!a",
 		"journalctl --vacuum-size=1M", "journalctl --rotate", "journalctl --flush", "journalctl -f", "journalctl --sync", "journalctl -M x", "journalctl --root=/x", "journalctl /x",
 		"sysctl -w a=b", "sysctl a=b", "sysctl -n a=b", "sysctl -p", "sysctl --system", "sysctl -nw a", "sysctl --load=x", "hostname newname", "hostname -F /x", "dkms install x", "dkms remove x --all", "gcc x.c", "gcc --version x", "numactl ls", "mount /x /y", "mount -a", "stat", "pgrep", "update-alternatives --set a b", "dpkg-divert --add x", "tar --version --checkpoint-action=x",
 	}

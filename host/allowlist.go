@@ -5,9 +5,13 @@ import (
 	"strings"
 )
 
-// dnfOptions are what dnf's solver is told; none of them runs anything.
-const dnfOptions = "--setopt=gpgcheck=1 --setopt=clean_requirements_on_remove=0 --setopt=keepcache=1 --setopt=*.gpgcheck=1 " +
-	"--setopt=*.skip_if_unavailable=1 --setopt=install_weak_deps=0 --setopt=strict=1 --setopt=color=never"
+// solverOptions are what the solver of dnf is told, and what else that of dnf and of dnf5, and of yum 3; none of
+// them runs anything.
+const (
+	solverOptions = "-C --setopt=gpgcheck=1 --setopt=clean_requirements_on_remove=0 --setopt=keepcache=1"
+	dnfOptions    = solverOptions + " --setopt=*.gpgcheck=1 --setopt=*.skip_if_unavailable=1 --setopt=install_weak_deps=0 --setopt=strict=1 --setopt=color=never"
+	yumOptions    = solverOptions + " --setopt=skip_missing_names_on_install=0 --color=never --disableplugin=refresh-packagekit"
+)
 
 // formsOf is the list of read-only commands whose options can be told one by one.
 func formsOf(program string) []form {
@@ -84,13 +88,19 @@ func formsOf(program string) []form {
 		return []form{{flags: "-p -N -X", need: "-p"}}
 	case "apt-cache":
 		return []form{{operand: anyWord, first: "policy show showpkg depends rdepends madison search pkgnames", least: 1, letters: "n", flags: "--names-only --installed --no-all-versions"}}
-	case "dnf":
+	case "dnf", "dnf5":
 		// -C reads what is at hand and fetches nothing.
 		return []form{
-			{flags: "-q -C --latest-limit=1", valued: "--qf", operand: packageWord, first: "repoquery", need: "-C", least: 2},
-			{flags: "-q -C --enabled --showduplicates " + dnfOptions, operand: packageWord, first: "list repolist", need: "-C", least: 1},
+			{flags: "-q --available --latest-limit=1 " + dnfOptions, valued: "--qf", operand: packageWord, first: "repoquery", need: "-C", least: 2},
+			{flags: "-q --enabled --showduplicates " + dnfOptions, operand: packageWord, first: "list repolist", need: "-C", least: 1},
 			// The solver: it prints what it would do, and answers its own question with no.
-			{flags: "-C --assumeno " + dnfOptions, operand: packageWord, first: "install remove", need: "--assumeno", least: 2},
+			{flags: "--assumeno " + dnfOptions, operand: solverWord, first: "install remove", need: "--assumeno", least: 2},
+			{flags: "--assumeno --action=install --action=remove " + dnfOptions, operand: solverWord, first: "do", need: "--assumeno", least: 2},
+		}
+	case "yum":
+		return []form{
+			{flags: "-q --showduplicates " + yumOptions, operand: packageWord, first: "list repolist", need: "-C", least: 1},
+			{flags: "--assumeno " + yumOptions, operand: solverWord, first: "install remove", need: "--assumeno", least: 2},
 		}
 	case "zypper":
 		// --no-refresh fetches no newer lists; a list that was never fetched it would still fetch.
@@ -98,8 +108,8 @@ func formsOf(program string) []form {
 			{flags: "--no-refresh --non-interactive", operand: packageWord, first: "info", need: "--no-refresh", least: 2},
 			{flags: "--no-refresh --non-interactive --xmlout --details --match-exact --type", operand: packageWord, first: "repos search", need: "--no-refresh", least: 1},
 			{
-				flags:   "--no-refresh --non-interactive --xmlout --dry-run --no-recommends --auto-agree-with-licenses --oldpackage",
-				operand: packageWord, first: "install remove", need: "--dry-run", least: 2,
+				flags:   "--no-refresh --non-interactive --xmlout --dry-run --no-recommends --auto-agree-with-licenses --oldpackage --no-clean-deps",
+				operand: zypperWord, first: "install remove", need: "--dry-run", least: 2,
 			},
 		}
 	case "apt-get":

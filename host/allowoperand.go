@@ -45,6 +45,24 @@ func packageWord(s string) bool {
 	return s != ""
 }
 
+// solverWord is a package in a version, as solvers take it: with an epoch, "=" and what versions have. It is no
+// file, no address and no pattern, and asks for no group.
+func solverWord(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_':
+		case i > 0 && (c == '.' || c == '+' || c == '-' || c == '=' || c == ':' || c == '~' || c == '^'):
+		default:
+			return false
+		}
+	}
+	return s != "" && !strings.HasSuffix(s, ".rpm")
+}
+
+// zypperWord is a solverWord, or one with "!" before it, which is to be removed.
+func zypperWord(s string) bool { return solverWord(strings.TrimPrefix(s, "!")) }
+
 // rpmWord is a package, capability or file, and no address: rpm fetches what has "://". A colon may only
 // be the last character, or stand with one that is no slash.
 func rpmWord(s string) bool {

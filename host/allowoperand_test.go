@@ -19,6 +19,8 @@ func TestOperands(t *testing.T) {
 		{"noSet", noSet, regexp.MustCompile(`^[^-=\x00][^=\x00]*$`)},
 		{"noFlag", noFlag, regexp.MustCompile(`^[A-Z_]+=[^\x00]*$`)},
 		{"device", device, regexp.MustCompile(`^[A-Za-z0-9_/][A-Za-z0-9_.:/@-]*$`)},
+		{"solverWord", solverWord, regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+=:~^-]*$`)},
+		{"zypperWord", zypperWord, regexp.MustCompile(`^!?[A-Za-z0-9_][A-Za-z0-9_.+=:~^-]*$`)},
 		{"rpmWord", rpmWord, regexp.MustCompile(`^(?:[^-:\x00]|:[^/\x00])(?:[^:\x00]|:[^/\x00])*:?$`)},
 	}
 	yes, no := make([]int, len(kinds)), make([]int, len(kinds))
@@ -45,7 +47,7 @@ func TestOperands(t *testing.T) {
 		}
 		texts = longer
 	}
-	for _, text := range []string{"a\n", "\n", "0", "@a", "a@b", "~", "a b", "ü", "a:ü", "\xff", ":\xff", "a:\xff/", "libibverbs.so.1()(64bit)", "http://x/y.rpm", "a:::/b", "a::::/b"} {
+	for _, text := range []string{"a\n", "\n", "0", "@a", "a@b", "~", "a b", "ü", "a:ü", "!a", "!!a", "!", "a~1^2", "\xff", ":\xff", "a:\xff/", "libibverbs.so.1()(64bit)", "http://x/y.rpm", "a:::/b", "a::::/b"} {
 		check(text)
 	}
 	for i, k := range kinds {

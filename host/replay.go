@@ -46,6 +46,7 @@ func NewReplay(e *Evidence) *Replay {
 		slices.Sort(names)
 		r.listings[dir] = listing{names: slices.Compact(names), hidden: true}
 	}
+	r.addGiven()
 	r.imply(sortedKeys(e.Files))
 	r.imply(sortedKeys(e.Links))
 	r.imply(sortedKeys(e.Nodes))
@@ -63,6 +64,22 @@ func NewReplay(e *Evidence) *Replay {
 	addKeys(r.above, r.stats)
 	addKeys(r.above, r.asked)
 	return r
+}
+
+// addGiven adds to a listing what stands below the directory all the same: in evidence that was typed by hand a file
+// is given, and the listing above it is not brought up to date.
+func (r *Replay) addGiven() {
+	for file := range r.evidence.Files {
+		dir, name := path.Dir(file), path.Base(file)
+		l, listed := r.listings[dir]
+		if !listed {
+			continue
+		}
+		if at, found := slices.BinarySearch(l.names, name); !found {
+			l.names = slices.Insert(l.names, at, name)
+			r.listings[dir] = l
+		}
+	}
 }
 
 func addKeys[V any](to map[string]bool, from map[string]V) {

@@ -270,30 +270,64 @@ func (im *Image) ready(o order, again bool) error {
 	return nil
 }
 
-// tidy removes what a run that was killed left beside its journal, and its package manager in /tmp: on a host
+// tidy removes what a run that was killed left beside its journal, and its package manager in /tmp and /var/tmp: on a host
 // the next boot does, an image would be delivered with it.
 func (im *Image) tidy() error {
 	if err := im.host.RemovePlaceholders(); err != nil {
 		return err
 	}
-	tmp, err := im.host.OpenDir("/tmp")
+	for _, left := range leavings() {
+		if err := im.clear(left.dir, left.patterns); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leaving is what a package manager that was killed leaves in a directory.
+type leaving struct {
+	dir      string
+	patterns []string
+}
+
+// leavings are apt's; dnf's file for the words of scriptlets, which Python names; rpm's scriptlets, and the
+// keyrings of libzypp.
+func leavings() []leaving {
+	return []leaving{
+		{"/tmp", []string{
+			"apt-dpkg-install-??????", "apt.conf.??????", "apt.sig.??????", "apt.data.??????", "apt-key-gpghome.??????????", "fileutl.message.??????",
+			pythonTemporary,
+		}},
+		{"/var/tmp", []string{"rpm-tmp.??????", "zypp.??????"}},
+	}
+}
+
+// pythonTemporary is any file that a program in Python made for a moment: of these only files go that nobody
+// but root could read.
+const pythonTemporary = "tmp[a-z0-9_][a-z0-9_][a-z0-9_][a-z0-9_][a-z0-9_][a-z0-9_][a-z0-9_][a-z0-9_]"
+
+func (im *Image) clear(dir string, patterns []string) error {
+	tmp, err := im.host.OpenDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return im.faulty("/tmp", err)
+		return im.faulty(dir, err)
 	}
 	defer tmp.Close()
-	for _, pattern := range []string{
-		"apt-dpkg-install-??????", "apt.conf.??????", "apt.sig.??????", "apt.data.??????", "apt-key-gpghome.??????????", "fileutl.message.??????",
-	} {
+	for _, pattern := range patterns {
 		names, err := fs.Glob(tmp.FS(), pattern)
 		if err != nil {
-			return im.faulty("/tmp", err)
+			return im.faulty(dir, err)
 		}
 		for _, name := range names {
+			if pattern == pythonTemporary {
+				if info, err := tmp.Lstat(name); err != nil || info.Mode() != 0o600 {
+					continue
+				}
+			}
 			if err := tmp.RemoveAll(name); err != nil {
-				return im.faulty("/tmp/"+name, err)
+				return im.faulty(dir+"/"+name, err)
 			}
 		}
 	}

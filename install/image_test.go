@@ -129,8 +129,18 @@ func TestTidy(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for _, d := range []string{"var/tmp/zypp.A4GTUq", "var/tmp/zypp.mine", "var/tmp/apt.conf.AAAAAA"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
 	outside := t.TempDir()
 	if err := errors.Join(os.WriteFile(filepath.Join(outside, "kept"), nil, 0o644),
+		os.WriteFile(filepath.Join(dir, "tmp/tmpr33ais32"), nil, 0o600),
+		os.WriteFile(filepath.Join(dir, "tmp/tmpreadable"), nil, 0o644),
+		os.WriteFile(filepath.Join(dir, "tmp/tmpr33ais3_"), nil, 0o644),
+		os.WriteFile(filepath.Join(dir, "tmp/tmpR33ais32"), nil, 0o600),
+		os.WriteFile(filepath.Join(dir, "var/tmp/rpm-tmp.HoT7Ye"), nil, 0o600),
 		os.Symlink(outside, filepath.Join(dir, "tmp/apt.conf.AAAAAA")),
 		os.Symlink(filepath.Join(outside, "kept"), filepath.Join(dir, "tmp/apt-dpkg-install-HrDtTL/00-x.deb"))); err != nil {
 		t.Fatal(err)
@@ -147,14 +157,17 @@ func TestTidy(t *testing.T) {
 	if err := im.ready(order{Request: asked}, false); err != nil {
 		t.Fatal(err)
 	}
-	if names := namesIn(t, filepath.Join(dir, "tmp")); names != "apt-dpkg-install-HrDtTL apt-dpkg-install-mine apt.conf.AAAAAA other" {
+	if names := namesIn(t, filepath.Join(dir, "tmp")); names != "apt-dpkg-install-HrDtTL apt-dpkg-install-mine apt.conf.AAAAAA other tmpR33ais32 tmpr33ais32 tmpr33ais3_ tmpreadable" {
 		t.Errorf("a first attempt leaves %s", names)
 	}
 	if err := im.ready(order{Request: asked}, true); err != nil {
 		t.Fatal(err)
 	}
-	if names := namesIn(t, filepath.Join(dir, "tmp")); names != "apt-dpkg-install-mine other" {
+	if names := namesIn(t, filepath.Join(dir, "tmp")); names != "apt-dpkg-install-mine other tmpR33ais32 tmpr33ais3_ tmpreadable" {
 		t.Errorf("a second attempt leaves %s", names)
+	}
+	if names := namesIn(t, filepath.Join(dir, "var/tmp")); names != "apt.conf.AAAAAA zypp.mine" {
+		t.Errorf("a second attempt leaves %s in /var/tmp", names)
 	}
 	if names := namesIn(t, outside); names != "kept" {
 		t.Errorf("outside holds %s", names)

@@ -41,11 +41,27 @@ func atBootStep(in rules.Input, mode string, before []Step) []Step {
 	if mode != ActivateReboot || !in.Running() || len(before) == 0 {
 		return nil
 	}
+	why := "asked for with --activate reboot: nothing is loaded, started or verified before"
+	if rules.ModulesLocked(in) {
+		why = "the running kernel loads no modules (kernel.modules_disabled): nothing is loaded, started or verified before"
+	}
 	return []Step{{
 		ID: "activate", Kind: KindActivate, Summary: "what is installed comes into use at the next boot, which rdmactl leaves to you",
-		Why:  "asked for with --activate reboot: nothing is loaded, started or verified before",
+		Why:  why,
 		Undo: "nothing to undo", Root: true, Reboot: true,
 	}}
+}
+
+// withoutModules is the mode on a kernel that loads no modules: the next boot, or what was asked for that does not load
+// any.
+func withoutModules(mode string) (string, error) {
+	switch mode {
+	case ActivateAuto:
+		return ActivateReboot, nil
+	case ActivateLive:
+		return "", fault.New(fault.Stopped, "live-unsafe", "--activate reboot leaves it to the next boot", "cannot plan a live activation: kernel.modules_disabled keeps the running kernel from loading modules")
+	}
+	return mode, nil
 }
 
 // asAsked leaves the activation to the next boot where that was asked for, and where nothing was: modules

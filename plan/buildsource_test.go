@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rdmactl/rdmactl/facts"
@@ -79,5 +80,24 @@ func TestBuiltVersionIsInPlace(t *testing.T) {
 	}
 	if p := makePlan(t, old, "edge", plan.Request{Stack: "rdma-core", Upgrade: true, Date: "2026-11-30"}); p.Chosen == nil || p.Chosen.Version == "60.0" {
 		t.Errorf("--upgrade: %s %+v", p.Summary, p.Chosen)
+	}
+}
+
+// An image is never activated, and uses the build when it boots: unless it is asked to leave the default alone.
+func TestImageUsesBuild(t *testing.T) {
+	for _, aside := range []bool{false, true} {
+		image := bookworm(connectX5, func(f *facts.Facts) { f.Origin = "root" })
+		req := plan.Request{Stack: "rdma-core", Version: "64.0", Date: "2026-11-30", Root: "/srv/image", Activate: plan.ActivateNone, Aside: aside}
+		p := makePlan(t, image, "edge", req)
+		if use := slices.Contains(stepIDs(p), "use"); use == aside || !slices.Contains(stepIDs(p), "build") {
+			t.Errorf("aside %v: steps %v", aside, stepIDs(p))
+		}
+		if strings.Contains(p.Next[0].Command, "--activate none") != aside {
+			t.Errorf("aside %v: next is %q", aside, p.Next[0].Command)
+		}
+		req.Root = ""
+		if p := makePlan(t, image, "edge", req); slices.Contains(stepIDs(p), "use") {
+			t.Errorf("not by its directory, aside %v: steps %v", aside, stepIDs(p))
+		}
 	}
 }

@@ -25,8 +25,15 @@ func Make(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request) (Plan
 		Cards:  stated(req),
 		Kernel: req.Kernel,
 		Netdev: req.Netdev,
-		Matrix: m, Day: day(f, req), Method: req.Method, Version: req.Version, Aside: mode == ActivateNone,
+		Matrix: m, Day: day(f, req), Method: req.Method, Version: req.Version, Aside: req.Aside || mode == ActivateNone && req.Root == "",
 	})
+	if rules.ModulesLocked(in) {
+		var err error
+		if mode, err = withoutModules(mode); err != nil {
+			return Plan{}, err
+		}
+		req.Activate = mode
+	}
 	out := Plan{
 		Schema: Schema, Profile: p.Name, ProfileFrom: req.ProfileFrom, Cards: stated(req),
 		Steps: []Step{}, Reasons: []Reason{}, Warnings: []Reason{}, Next: []Hint{},
@@ -43,21 +50,16 @@ func Make(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request) (Plan
 	if req.Stack != "" {
 		wanted = []string{req.Stack}
 	}
-	var passed []string
-	chosen := -1
-	for _, name := range wanted {
-		i := slices.IndexFunc(out.Stacks, func(s Stack) bool { return s.Stack == name })
-		if out.Stacks[i].Verdict == StackPossible {
-			chosen = i
-			break
-		}
-		passed = append(passed, name)
+	choice := choose(in, offers, req)
+	chosen, passed := choice.at, choice.passed
+	for i, o := range offers {
+		out.Stacks[i] = o.stack // the one that stays is another than it would be
 	}
 	refusals := slices.DeleteFunc(rules.Refusals(request), func(f rules.Finding) bool {
 		return f.Code == rules.Container && in.Method == rules.InContainer
 	})
 	if len(refusals) > 0 || chosen < 0 {
-		out = refused(out, refusals, wanted)
+		out = refused(out, refusals, choice.refusal, wanted)
 		// What is wrong with the host itself is said whatever the answer is.
 		for _, w := range rules.Warnings(request) {
 			if w.Code == rules.UserSpaceMixed {
@@ -82,6 +84,7 @@ func Make(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request) (Plan
 	}
 	out.Chosen = &Choice{Stack: stack.Stack, Version: stack.Version, Method: stack.Method, Modules: stack.Modules, Status: stack.Status}
 	out.Reasons = append(out.Reasons, why(in, offers, chosen, passed)...)
+	out.Reasons = append(out.Reasons, choice.excluded(in, offers)...)
 	found := rules.Warnings(request)
 	if best == nil {
 		out.Steps = steps(in, mode)
@@ -120,7 +123,7 @@ func Make(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request) (Plan
 	if why := ByHand(out); why != "" {
 		out.Warnings = append(out.Warnings, Reason{Code: string(NotInstallable), Text: why + "; the steps are for you to carry out", Source: "rdmactl"})
 	}
-	out.Summary = summary(in, out, passed)
+	out.Summary = summary(in, out, passed) + choice.goesBack(out, offers)
 	out.Next = afterPlan(in, out, req)
 	return out, nil
 }
@@ -195,7 +198,7 @@ func stated(req Request) []string {
 }
 
 // refused finishes a plan that installs nothing.
-func refused(out Plan, request []rules.Finding, wanted []string) Plan {
+func refused(out Plan, request []rules.Finding, because *Reason, wanted []string) Plan {
 	out.Verdict = Refuse
 	for _, f := range request {
 		out.Reasons = append(out.Reasons, reason(f))
@@ -205,6 +208,9 @@ func refused(out Plan, request []rules.Finding, wanted []string) Plan {
 			}
 		}
 	}
+	if because != nil {
+		out.Reasons = append(out.Reasons, *because)
+	}
 	if len(out.Reasons) > 0 {
 		wanted = nil // the stacks say themselves what else there is
 	}
@@ -213,7 +219,7 @@ func refused(out Plan, request []rules.Finding, wanted []string) Plan {
 	// what nobody documents.
 	for _, name := range slices.Backward(wanted) {
 		for _, s := range out.Stacks {
-			if s.Stack != name || s.Verdict != StackRefused {
+			if s.Stack != name {
 				continue
 			}
 			// Where some release is only undocumented, what excludes others does not decide.
@@ -226,6 +232,12 @@ func refused(out Plan, request []rules.Finding, wanted []string) Plan {
 	}
 	// What excludes a stack, or the request, says more than that others are not known.
 	out.Reasons = append(out.Reasons, unknown...)
+	if len(out.Reasons) == 0 { // each refusal has a reason; a table that lacks it must not end the program
+		out.Reasons = append(out.Reasons, Reason{
+			Code: string(rules.UnknownCombination), Source: "the compatibility matrix",
+			Text: "no release of " + strings.Join(wanted, " or ") + " can be chosen, and no rule or row tells why",
+		})
+	}
 	out.Summary = "refused: " + out.Reasons[0].Text
 	return out
 }
@@ -252,7 +264,11 @@ func summary(in rules.Input, out Plan, passed []string) string {
 	head := "profile " + in.Profile.Name
 	switch {
 	case len(passed) > 0:
-		head += " is " + release(out.Chosen) + " on this host (no release of " + strings.Join(passed, " or ") + " can be chosen)"
+		how := "can be chosen"
+		if slices.ContainsFunc(out.Stacks, func(s Stack) bool { return s.Verdict == StackPossible && slices.Contains(passed, s.Stack) }) {
+			how = "is chosen by itself" // it can be named
+		}
+		head += " is " + release(out.Chosen) + " on this host (no release of " + strings.Join(passed, " or ") + " " + how + ")"
 	case out.Chosen.Stack == in.Profile.Name:
 		head += " on stack " + out.Chosen.Stack
 	default:

@@ -39,8 +39,10 @@ func afterPlan(in rules.Input, p Plan, req Request) []Hint {
 	if req.Upgrade {
 		words = append(words, "--upgrade")
 	}
-	if req.Root == "" { // an image is never activated
+	if req.Root == "" { // an image is never activated, but by its boot
 		add("--activate", req.Activate)
+	} else if req.Aside {
+		add("--activate", ActivateNone)
 	}
 	add("--source", req.Source)
 	add("--sha256", req.SHA256)
@@ -66,8 +68,10 @@ func ByHand(p Plan) string {
 	switch {
 	case p.Verdict != Install || p.Chosen == nil:
 		return ""
-	case p.Chosen.Method == rules.ByVendorScript || p.Chosen.Modules == rules.ModulesBuilt:
+	case (p.Chosen.Method == rules.ByVendorScript || p.Chosen.Modules == rules.ModulesBuilt) && slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Kind == KindBuild || s.Kind == KindPackages }):
 		return "this version of rdmactl plans " + release(p.Chosen) + " by the vendor's own scripts and does not run them yet"
+	case slices.ContainsFunc(p.Steps, func(s Step) bool { return s.ID == RemovalStep }):
+		return "this version of rdmactl plans the removal of the old release in a transaction of its own and does not carry that out yet"
 	case !slices.Contains([]string{"apt", "dnf", "yum", "zypper"}, p.Manager) && p.Manager != "" && slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Kind == KindPackages }):
 		return "this version of rdmactl installs packages with apt, dnf, yum or zypper, and this host has " + p.Manager
 	}
@@ -123,13 +127,22 @@ func waysOut(in rules.Input, m *matrix.Index, p Plan, req Request) ([]Hint, erro
 		return whatIf(in, m, "inbox", "the distribution's own stack, which serves this card where its kernel has the driver")
 	case rules.ForeignStack:
 		return staying(in, m, p, req)
+	case UnknownInstalledRelease:
+		return []Hint{
+			{"rdmactl matrix import REPOSITORY-OR-BUNDLE", "reads the repository or bundle that the release came from, for --matrix"},
+			explained(p.Reasons[0].Code),
+		}, nil
 	case rules.BrokenPackages:
 		return []Hint{
 			{"sudo dpkg --configure -a", "finishes what was interrupted"},
 			{"sudo apt-get -f install", "repairs dependencies if that was not enough"},
 		}, nil
 	case rules.PackageHeld:
-		return []Hint{{"apt-mark showhold", "lists the holds; `apt-mark unhold NAME` lifts one"}}, nil
+		return []Hint{showHolds(in)}, nil
+	case rules.UnknownCombination:
+		// What nobody looked at is planned when it is asked for by name.
+		hints, err := whatIf(in, m, "inbox", "the distribution's own stack, with package names of its family that nobody compared with this release's")
+		return append(hints, explained(p.Reasons[0].Code)), err
 	case rules.ModuleMissing:
 		if flavour, ok := strings.CutPrefix(in.Facts.Kernel.Flavour.Or(""), "cloud-"); ok && in.Facts.Distro.ID.Or("") == "debian" {
 			if name := "linux-image-" + flavour; profiles.CheckPackage(name) == nil {
@@ -145,6 +158,17 @@ func waysOut(in rules.Input, m *matrix.Index, p Plan, req Request) ([]Hint, erro
 		}
 	}
 	return nil, nil
+}
+
+// showHolds lists what the administrator holds.
+func showHolds(in rules.Input) Hint {
+	switch in.Facts.Distro.Family.Or("") {
+	case "rhel":
+		return Hint{"dnf versionlock list", "lists the locks; `dnf versionlock delete NAME` lifts one, and exclude= of dnf.conf is edited by hand"}
+	case "suse":
+		return Hint{"zypper locks", "lists the locks; `zypper removelock NAME` lifts one"}
+	}
+	return Hint{"apt-mark showhold", "lists the holds; `apt-mark unhold NAME` lifts one"}
 }
 
 // withoutCard is what the profiles that need no card would do on this host, and what a card would.

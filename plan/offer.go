@@ -18,6 +18,7 @@ const (
 	NothingDocumented  rules.Code = "nothing-documented"
 	NotLongTerm        rules.Code = "not-long-term"
 	NeverChosenRelease rules.Code = "never-chosen"
+	NeverReleased      rules.Code = "never-released"
 )
 
 // offer is the best that one stack has for this host, and why.
@@ -30,6 +31,11 @@ type offer struct {
 	notes []Reason
 	// excluded says that every release is excluded by a rule, not merely undocumented.
 	excluded bool
+	// onlyNamed says that best is taken only when the user names the stack: nothing documents it, or a profile of
+	// long-term branches leaves it out.
+	onlyNamed bool
+	// installed is the release that the host has, nil for none or one that was not judged.
+	installed *rules.Candidate
 }
 
 // pick chooses among the releases of one stack, newest first. Unknown combinations are taken only when
@@ -41,8 +47,11 @@ func pick(in rules.Input, all []rules.Candidate, req Request) offer {
 	}
 	asked := req.Version != "" && req.Version != "latest"
 	if asked {
-		list = ofVersion(list, req.Version)
-		if len(list) == 0 {
+		named := ofVersion(list, req.Version)
+		if len(named) == 0 {
+			named = pointRelease(list, req.Version)
+		}
+		if list = named; len(list) == 0 {
 			o := offer{excluded: true, reasons: common(all)}
 			o.reasons = append(o.reasons, Reason{
 				Code: string(VersionUnknown), Source: "the compatibility matrix",
@@ -52,11 +61,31 @@ func pick(in rules.Input, all []rules.Candidate, req Request) offer {
 		}
 	}
 	exact := asked && len(list) == 1
-	named := req.Stack != "" || exact
-	vendor := all[0].Release.Stack == "mlnx-ofed" || all[0].Release.Stack == "doca-ofed" // the others have no long-term branches
-	preferLTS := vendor && in.Profile.Branches == "lts" && !asked && req.Version != "latest"
-	onlyLTS := preferLTS && !named
+	if exact && noProduct(list[0]) {
+		return offer{excluded: true, reasons: []Reason{neverReleased(list[0])}}
+	}
+	preferLTS := vendorLine(all[0].Release.Stack) && in.Profile.Branches == "lts" && !asked && req.Version != "latest"
+	if req.Stack != "" || exact {
+		return among(in, list, preferLTS, true, exact)
+	}
+	o := among(in, list, preferLTS, false, false)
+	if o.best != nil {
+		return o
+	}
+	// What the stack would be if it were named, so that a plan tells the same of it as --stack and --compare.
+	if named := among(in, list, preferLTS, true, false); named.best != nil {
+		o.best, o.onlyNamed, o.excluded = named.best, true, false
+	}
+	return o
+}
 
+// vendorLine says that a stack is of the line of releases that has long-term branches; the others have none.
+func vendorLine(stack string) bool { return stack == "mlnx-ofed" || stack == "doca-ofed" }
+
+// among chooses from a list of releases, newest first. With preferLTS a release of another than a long-term
+// branch is taken only when the stack was named and nothing tells of a long-term release on such a system.
+func among(in rules.Input, list []*rules.Candidate, preferLTS, named, exact bool) offer {
+	onlyLTS := preferLTS && !named
 	open, barred := make([]*rules.Candidate, 0, len(list)), make([]*rules.Candidate, 0, len(list))
 	for _, c := range list {
 		if barrier(in, c, onlyLTS) != "" && !exact {
@@ -69,20 +98,44 @@ func pick(in rules.Input, all []rules.Candidate, req Request) offer {
 		return none(in, nil, barred, onlyLTS)
 	}
 	groups := byBranch(open, in.Day, preferLTS)
-	takers := []func(*rules.Candidate) bool{func(c *rules.Candidate) bool { return documented(c.Status) }}
-	if named {
-		takers = append(takers, seen, func(*rules.Candidate) bool { return true })
-	}
-	for _, take := range takers {
+	for _, take := range takers(preferLTS, named) {
 		for _, group := range groups {
 			for i, c := range group {
 				if len(c.Refusals) == 0 && take(c) {
-					return taken(c, group[:i], group[i+1:])
+					return taken(c, open, group[:i], group[i+1:], in.Day)
 				}
 			}
 		}
 	}
 	return none(in, open, barred, onlyLTS)
+}
+
+// takers are the conditions under which a release is taken, the best first.
+func takers(preferLTS, named bool) []func(*rules.Candidate) bool {
+	type taker = func(*rules.Candidate) bool
+	fits := func(c *rules.Candidate) bool { return documented(c.Status) }
+	if !named {
+		return []taker{fits}
+	}
+	any := func(*rules.Candidate) bool { return true }
+	if !preferLTS {
+		return []taker{fits, seen, any}
+	}
+	lts := func(take taker) taker {
+		return func(c *rules.Candidate) bool { return isLongTerm(c) && take(c) }
+	}
+	return []taker{lts(fits), lts(seen), fits, seen, lts(any), any}
+}
+
+// noProduct says that a release is no product that anybody could have: only its number, or its source, was
+// seen inside another one.
+func noProduct(c *rules.Candidate) bool { return c.Release.NoProduct }
+
+func neverReleased(c *rules.Candidate) Reason {
+	return Reason{
+		Code: string(NeverReleased), Source: sourceOf(c),
+		Text: c.Release.Stack + " " + c.Release.Version + " was never released: " + c.Release.Withdrawn,
+	}
 }
 
 // notLongTerm says that a profile of long-term branches got another one, because the stack was named.
@@ -125,7 +178,7 @@ func barrier(in rules.Input, c *rules.Candidate, longTerm bool) string {
 	switch {
 	case longTerm && past(c, in.Day) && rules.OnlyVirtualFunctions(in):
 		// https://github.com/openlogic/AzureBuildCentOS/issues/92
-		return "its branch is past its end, and the host has virtual functions only: card and firmware belong to the machine below, " +
+		return "its branch is past its end, and the host has virtual functions only: card and firmware belong to the machine below, so that it would be without a firmware update, " +
 			"and the distribution's own driver serves them"
 	case c.Release.Withdrawn != "":
 		return c.Release.Withdrawn
@@ -193,8 +246,8 @@ func endOfMonth(date string) string {
 	return date
 }
 
-// taken is the offer of a release; newer and older are the others of its branch.
-func taken(c *rules.Candidate, newer, older []*rules.Candidate) offer {
+// taken is the offer of a release; open are all that may be chosen, newer and older the others of its branch.
+func taken(c *rules.Candidate, open, newer, older []*rules.Candidate, day string) offer {
 	o := offer{best: c}
 	for _, f := range c.Reasons {
 		o.reasons = append(o.reasons, reason(f))
@@ -209,12 +262,7 @@ func taken(c *rules.Candidate, newer, older []*rules.Candidate) offer {
 		if c.Branch.Start != "" {
 			text += " since " + c.Branch.Start
 		}
-		switch end, basis := supportEnd(c); basis {
-		case "stated":
-			text += ", supported until " + end + " as the vendor states"
-		case "computed":
-			text += ", supported until about " + end + " (computed from its start; no page states a date)"
-		}
+		text += supported(c, day)
 	}
 	o.reasons = append(o.reasons, Reason{Code: string(ReleaseChosen), Text: text, Source: sourceOf(c)})
 	for _, other := range older {
@@ -224,18 +272,64 @@ func taken(c *rules.Candidate, newer, older []*rules.Candidate) offer {
 			}
 		}
 	}
-	if len(newer) > 0 {
-		first := newer[0]
-		why := "nothing documents it for this host"
-		if len(first.Refusals) > 0 {
-			why = first.Refusals[0].Text
-		}
-		o.notes = append(o.notes, Reason{
-			Code: string(NewerRelease), Source: sourceOf(first),
-			Text: fmt.Sprintf("%s %s is newer and was not taken: %s", first.Release.Stack, first.Release.Version, why),
-		})
-	}
+	o.notes = newerNotTaken(c, open, newer)
 	return o
+}
+
+// supported tells the end of a branch's support, and when that is this very month.
+func supported(c *rules.Candidate, day string) string {
+	end, basis := supportEnd(c)
+	text, computed := "", " (computed from its start; no page states a date)"
+	switch basis {
+	case "stated":
+		text = ", supported until " + end + " as the vendor states"
+	case "computed":
+		text = ", supported until about " + end
+		if past(c, day) {
+			text = ", past its end of about " + end
+		}
+		text += computed
+	}
+	if len(day) >= len("2006-01") && len(end) >= len("2006-01") && day[:len("2006-01")] == end[:len("2006-01")] && !past(c, day) {
+		text += ", which ends this month"
+	}
+	return text
+}
+
+// newerNotTaken names the newest long-term release, and the newest of the same branch, that came after the one
+// that is taken, with the reason why they were not.
+func newerNotTaken(c *rules.Candidate, open, newer []*rules.Candidate) []Reason {
+	var passed []*rules.Candidate
+	if vendorLine(c.Release.Stack) {
+		for _, other := range open { // newest first
+			if other == c {
+				break
+			}
+			if isLongTerm(other) {
+				passed = append(passed, other)
+				break
+			}
+		}
+	}
+	if len(newer) > 0 && !slices.Contains(passed, newer[0]) {
+		passed = append(passed, newer[0])
+	}
+	if len(passed) == 0 {
+		return nil
+	}
+	var texts []string
+	for _, other := range passed {
+		why := "nothing documents it for this host"
+		if len(other.Refusals) > 0 {
+			why = other.Refusals[0].Text
+		}
+		name := other.Release.Stack + " " + other.Release.Version
+		if other.Release.Branch != c.Release.Branch && isLongTerm(other) {
+			name += ", of the newest long-term branch,"
+		}
+		texts = append(texts, name+" is newer and was not taken: "+why)
+	}
+	return []Reason{{Code: string(NewerRelease), Source: sourceOf(passed[0]), Text: strings.Join(texts, "; ")}}
 }
 
 // none says why no release of a stack can be taken: each kind of reason once, in the words of the newest
@@ -303,7 +397,40 @@ func none(in rules.Input, open, barred []*rules.Candidate, longTerm bool) offer 
 			}
 		}
 	}
+	if len(o.reasons) == 0 && len(barred) > 0 {
+		o.reasons, o.excluded = kept(in, barred, longTerm), false
+	}
 	return o
+}
+
+// kept says why the releases that a barrier keeps out are not chosen, where that is all there is to say.
+func kept(in rules.Input, barred []*rules.Candidate, longTerm bool) []Reason {
+	c := barred[0]
+	if i := slices.IndexFunc(barred, func(c *rules.Candidate) bool { return len(c.Refusals) == 0 }); i >= 0 {
+		c = barred[i]
+	}
+	text := c.Release.Stack + " " + c.Release.Version + " is not chosen by itself: " + barrier(in, c, longTerm)
+	if len(barred) > 1 {
+		text = fmt.Sprintf("none of %d releases of %s %s is chosen by itself: %s", len(barred), c.Release.Stack, branchesOf(barred), barrier(in, c, longTerm))
+	}
+	if len(c.Refusals) == 0 {
+		text += "; name it exactly (--stack " + c.Release.Stack + " --version " + c.Release.Version + ") to plan it all the same"
+	}
+	out := []Reason{{Code: string(NeverChosenRelease), Text: text, Source: sourceOf(c)}}
+	for _, f := range c.Refusals {
+		out = append(out, reason(f))
+	}
+	return out
+}
+
+func branchesOf(list []*rules.Candidate) string {
+	var out []string
+	for _, c := range list {
+		if !slices.Contains(out, c.Release.Branch) {
+			out = append(out, c.Release.Branch)
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 // ofVersion are the releases that a text names: one exactly, or all of a branch ("5.4", "24.10"). A

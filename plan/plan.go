@@ -271,7 +271,10 @@ type Request struct {
 	Root string
 	// Activate is how what is installed comes into use, one of ActivationModes; empty is ActivateAuto.
 	Activate string
-	Upgrade  bool // move to the newest release of the branch although an older one serves
+	// Aside leaves what programs get by default alone. On a host that is what ActivateNone says; an image is never
+	// activated, and comes into use when it boots, so there it is asked for by itself.
+	Aside   bool
+	Upgrade bool // move to the newest release of the branch although an older one serves
 }
 
 // StackNames are the five stacks in the order in which they are shown.

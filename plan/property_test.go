@@ -238,7 +238,7 @@ func applied(f facts.Facts, m *matrix.Index, p plan.Plan) facts.Facts {
 	gone := map[string]bool{}
 	for _, s := range p.Steps {
 		for _, change := range s.Changes.Packages {
-			gone[change.Name] = change.Action == "replace"
+			gone[change.Name] = gone[change.Name] || change.Action == "replace" || change.Action == "remove" || change.Action == "upgrade"
 		}
 	}
 	for _, have := range f.Packages.Installed.Value {
@@ -271,7 +271,7 @@ func applied(f facts.Facts, m *matrix.Index, p plan.Plan) facts.Facts {
 			info = "OFED-internal-" + release.Driver
 		}
 		f.Packages.OFEDInfo = facts.Is(info, "ofed_info -s")
-		installed(facts.Package{Name: p.Chosen.Stack + "-meta", Version: release.Version, Status: "install ok installed", Origin: p.Chosen.Stack})(&f)
+		installed(facts.Package{Name: strings.Replace(p.Chosen.Stack, "mlnx-ofed", "mlnx-ofed-all", 1), Version: release.Version, Status: "install ok installed", Origin: p.Chosen.Stack})(&f)
 	}
 	return f
 }

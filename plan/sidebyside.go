@@ -29,8 +29,8 @@ type Compared struct {
 	// Download is what is fetched, Disk what stays on disk. Neither is the solver's answer.
 	Download Amount `json:"download_bytes"`
 	Disk     Amount `json:"disk_bytes"`
-	// AgeMonths is how long ago the release was made, -1 when its day is not documented.
-	AgeMonths int `json:"age_months"`
+	// AgeMonths is how long ago the release was made, null when its day is not documented.
+	AgeMonths *int `json:"age_months"`
 	// Compiles says that modules or programs are built on this host, Minutes how long that took where it
 	// was measured or reported.
 	Compiles bool    `json:"compiles"`
@@ -48,6 +48,8 @@ type Compared struct {
 	// Gains and Losses are kernel modules and user-space providers against the distribution's stack.
 	Gains  []string `json:"gains"`
 	Losses []string `json:"losses"`
+	// Warnings are what must be known when this stack is taken, those of "plan --stack" for it.
+	Warnings []Reason `json:"warnings"`
 	// Steps is the number of steps, 0 when there is nothing to do or the stack is refused.
 	Steps int `json:"steps"`
 }
@@ -80,15 +82,22 @@ func SideBySide(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request)
 			if planned, err = Make(f, p, m, one); err != nil {
 				return Comparison{}, err
 			}
+			if planned.goesNotBack() { // what it would be is compared all the same
+				one.Version = planned.Stacks[slices.IndexFunc(planned.Stacks, func(s Stack) bool { return s.Stack == name })].Version
+				if planned, err = Make(f, p, m, one); err != nil {
+					return Comparison{}, err
+				}
+			}
 		}
 		ofThis := planned.Chosen != nil && planned.Chosen.Stack == name
 		if !ofThis { // judged only: what is planned, if anything, is another stack
-			planned.Steps, planned.Reboot = nil, false
+			planned.Steps, planned.Warnings, planned.Reboot = nil, nil, false
 		}
 		i := slices.IndexFunc(planned.Stacks, func(s Stack) bool { return s.Stack == name })
 		c := Compared{
 			Stack: planned.Stacks[i], PackagesTold: told, Reboot: planned.Reboot, Steps: len(planned.Steps),
 			AgeMonths: age(planned.Stacks[i].Released, day(f, req)), Licence: licence(name), Goes: []string{}, Added: []string{}, Gains: []string{}, Losses: []string{},
+			Warnings: append([]Reason{}, planned.Warnings...),
 		}
 		if c.Verdict == StackChosen && name != out.Chosen {
 			c.Verdict = StackPossible
@@ -139,16 +148,17 @@ func nextKernel(s Stack) string {
 	return ""
 }
 
-// age counts whole months between two days or months; -1 when one is not told.
-func age(released, today string) int {
+// age counts whole months between two days or months; nil when one is not told.
+func age(released, today string) *int {
 	var y1, m1, y2, m2 int
 	if _, err := fmt.Sscanf(released, "%d-%d", &y1, &m1); err != nil {
-		return -1
+		return nil
 	}
 	if _, err := fmt.Sscanf(today, "%d-%d", &y2, &m2); err != nil {
-		return -1
+		return nil
 	}
-	return max(0, (y2-y1)*12+m2-m1)
+	months := max(0, (y2-y1)*12+m2-m1)
+	return &months
 }
 
 // licence is of each stack's parts: COPYING.md of rdma-core and the kernel's SPDX lines for what is open, the

@@ -49,6 +49,9 @@ func RenderComparison(w io.Writer, c Comparison, color bool) error {
 		for _, reason := range s.Reasons {
 			r.wrap("  ", "    ", reason.Code+": "+reason.Text, "")
 		}
+		for _, w := range s.Warnings {
+			r.wrap("  ", "    ", "warning "+w.Code+": "+w.Text, "")
+		}
 		lines := []struct {
 			name string
 			list []string
@@ -149,11 +152,11 @@ func withSource(text, source string) string {
 }
 
 // ageOf is an age in a table.
-func ageOf(months int) string {
-	if months < 0 {
+func ageOf(months *int) string {
+	if months == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%d mo", months)
+	return fmt.Sprintf("%d mo", *months)
 }
 
 func dash(text string) string {

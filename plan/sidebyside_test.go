@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/rdmactl/rdmactl/facts"
 	"github.com/rdmactl/rdmactl/plan"
 )
@@ -37,6 +38,13 @@ func TestSideBySide(t *testing.T) {
 		if s.Steps != len(alone.Steps) || s.Reboot != alone.Reboot || (alone.Chosen != nil && s.Version != alone.Chosen.Version) {
 			t.Errorf("%s: %d steps, reboot %v, %s; alone %d, %v, %+v", s.Stack.Stack, s.Steps, s.Reboot, s.Version, len(alone.Steps), alone.Reboot, alone.Chosen)
 		}
+		want := alone.Warnings
+		if alone.Chosen == nil {
+			want = []plan.Reason{}
+		}
+		if diff := cmp.Diff(want, s.Warnings); s.Stack.Stack != c.Chosen && diff != "" {
+			t.Errorf("%s: other warnings than alone:\n%s", s.Stack.Stack, diff)
+		}
 		if s.Licence == "" || s.Goes == nil || s.Added == nil || s.Gains == nil || s.Losses == nil {
 			t.Errorf("%+v", s)
 		}
@@ -63,6 +71,33 @@ func TestSideBySide(t *testing.T) {
 	for _, want := range []string{"mlnx-ofed", "chosen", "(computed)", "packages that go: libibverbs", "next kernel:", "licence:"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, &text)
+		}
+	}
+}
+
+// What must be known of a card on a kernel is in the comparison as it is in the plan, in data and in text.
+func TestSideBySideWarns(t *testing.T) {
+	for device, generation := range map[string]string{"1023": "connectx-8", "1017": "connectx-5"} {
+		f := host("11", "5.10.0-30-amd64", "bullseye", function(facts.PCIDevice{
+			Address: "0000:3b:00.0", Vendor: "15b3", Device: device, Class: "0200", Generation: facts.Is(generation, "ids"),
+			RDMACapable: true, WantsDriver: "mlx5_core", WantsRDMADriver: "mlx5_ib", WantsProvider: "mlx5",
+		}))
+		c, err := plan.SideBySide(f, profile(t, "inbox"), known(t), plan.Request{Date: "2026-11-30"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text strings.Builder
+		if err := plan.RenderComparison(&text, c, false); err != nil {
+			t.Fatal(err)
+		}
+		warned := slices.ContainsFunc(c.Stacks[0].Warnings, func(r plan.Reason) bool { return r.Code == "card-newer-than-kernel" })
+		if want := generation == "connectx-8"; warned != want || strings.Contains(text.String(), "warning card-newer-than-kernel:") != want {
+			t.Errorf("%s: warnings %+v in\n%s", generation, c.Stacks[0].Warnings, &text)
+		}
+		for _, s := range c.Stacks {
+			if s.Verdict == plan.StackRefused && len(s.Warnings) > 0 {
+				t.Errorf("%s: refused, and warns %+v", s.Stack.Stack, s.Warnings)
+			}
 		}
 	}
 }

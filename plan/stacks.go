@@ -79,7 +79,13 @@ func judgeVendor(in rules.Input, s Stack, req Request) stackOffer {
 		return stackOffer{stack: s}
 	}
 	o := stackOffer{offer: pick(in, all, mine), stack: s}
-	o.keepInstalled(in, all, mine)
+	if s.Installed != "" {
+		have := rules.ReleaseOnHost(in, s.Stack)
+		if i := slices.IndexFunc(all, func(c rules.Candidate) bool { return have != nil && c.Release == have }); i >= 0 {
+			o.installed = &all[i]
+		}
+	}
+	o.keepInstalled(in, mine)
 	if o.best == nil {
 		if o.excluded {
 			o.stack.Status = Unsupported
@@ -112,23 +118,35 @@ func (s *Stack) describe(c *rules.Candidate) {
 
 // keepInstalled leaves a host on the release that it has, when nothing excludes it: for a stack that the user
 // named, and else when it is of the branch that would be chosen, or of one that may be where nothing documented
-// can be. A newer release alone is no reason to change a working host.
-func (o *stackOffer) keepInstalled(in rules.Input, all []rules.Candidate, req Request) {
-	have := versionOnHost(in, all, o.stack.Stack)
-	if have == nil || req.Upgrade || len(have.Refusals) > 0 || (o.best != nil && have.Release == o.best.Release) ||
+// can be. A newer release alone is no reason to change a working host. What concerns several stacks is for
+// stay to say.
+func (o *stackOffer) keepInstalled(in rules.Input, req Request) {
+	have := o.installed
+	if have == nil || req.Upgrade || len(have.Refusals) > 0 || (o.best != nil && have.Release == o.best.Release && !o.onlyNamed) ||
 		len(ofVersion([]*rules.Candidate{have}, orAny(req.Version, have))) == 0 {
 		return
 	}
 	longTerm := in.Profile.Branches == "lts"
 	switch {
 	case req.Stack != "":
-	case o.best != nil && have.Release.Branch != o.best.Release.Branch:
+	case o.best != nil && !o.onlyNamed && have.Release.Branch != o.best.Release.Branch:
 		return
-	case o.best == nil && (!slices.Contains(in.Profile.Prefer, o.stack.Stack) || barrier(in, have, longTerm) != ""):
+	case (o.best == nil || o.onlyNamed) && (!slices.Contains(in.Profile.Prefer, o.stack.Stack) || barrier(in, have, longTerm) != ""):
 		return
 	}
 	newer := o.best
-	o.best, o.reasons, o.notes = have, nil, nil
+	if o.onlyNamed {
+		newer = nil // nothing documents it
+	}
+	o.keep(have)
+	if newer != nil && newer.Release != have.Release {
+		o.notes = append(o.notes, movesTo(newer))
+	}
+}
+
+// keep makes the release that is on the host the offer.
+func (o *stackOffer) keep(have *rules.Candidate) {
+	o.best, o.reasons, o.notes, o.onlyNamed = have, nil, nil, false
 	for _, f := range have.Reasons {
 		o.reasons = append(o.reasons, reason(f))
 	}
@@ -136,11 +154,16 @@ func (o *stackOffer) keepInstalled(in rules.Input, all []rules.Candidate, req Re
 		Code: string(ReleaseInPlace), Source: sourceOf(have),
 		Text: have.Release.Version + " is on this host, and nothing excludes it",
 	})
-	if newer != nil {
-		o.notes = []Reason{{
-			Code: string(NewerRelease), Source: sourceOf(newer),
-			Text: newer.Release.Stack + " " + newer.Release.Version + " would be chosen for a host without it; --upgrade moves to it",
-		}}
+	if !documented(have.Status) {
+		o.notes = append(o.notes, notDocumented(have))
+	}
+}
+
+// movesTo says what a host without the installed release would get.
+func movesTo(newer *rules.Candidate) Reason {
+	return Reason{
+		Code: string(NewerRelease), Source: sourceOf(newer),
+		Text: newer.Release.Stack + " " + newer.Release.Version + " would be chosen for a host without it; --upgrade moves to it",
 	}
 }
 
@@ -167,13 +190,11 @@ func replaced(in rules.Input, c *rules.Candidate, steps []Step) []Reason {
 		return nil
 	}
 	var names []string
-	for _, p := range stackPackages(in, c) {
+	for _, p := range slices.Concat(removedWhole(in, c), stackPackages(in, c)) {
 		names = append(names, p.Name)
 	}
-	for _, group := range in.Facts.Packages.Groups.Or(nil) {
-		if strings.Contains(strings.ToLower(group), "infiniband") {
-			names = append(names, "the packages of the group "+printable(group)+" (dnf group remove)")
-		}
+	for _, group := range rdmaGroups(in) {
+		names = append(names, "the packages of the group "+group+" ("+groupRemoval(in, group)+")")
 	}
 	if len(names) == 0 {
 		return nil

@@ -42,11 +42,19 @@ func packagesStep(in rules.Input) []Step {
 	}
 	return []Step{{
 		ID: "packages", Kind: KindPackages, Summary: "install " + plural(len(changes), "package") + " with " + in.Facts.Packages.Manager.Or("apt"),
-		Why:     "the kernel's modules serve no program alone: it takes the library, a provider for the device and the tools",
+		Why:     missingUserSpace(in) + "the kernel's modules serve no program alone: it takes the library, a provider for the device and the tools",
 		Changes: Changes{Packages: changes},
 		Undo:    "remove the packages that this step added, and put their automatic/manual marks back",
 		Root:    true, Network: true,
 	}}
+}
+
+// missingUserSpace says that the host has no verbs library, where its packages are told.
+func missingUserSpace(in rules.Input) string {
+	if _, told := rules.InstalledPackages(in.Facts); !told || rules.PackageInstalled(in, "libibverbs1") || rules.PackageInstalled(in, "libibverbs") {
+		return ""
+	}
+	return "the user space is missing, no verbs library is installed: "
 }
 
 // loadable are the modules that are loaded now and at each boot: all that are needed, and those

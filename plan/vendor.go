@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -28,6 +27,7 @@ func vendorSteps(in rules.Input, c *rules.Candidate, act activation, req Request
 			out = append(out, repositoryStep(in, c)...)
 			out = append(out, toolsStep(in, c)...)
 			out = append(out, modulesStep(in, c)...)
+			out = append(out, removalStep(in, c)...)
 			out = append(out, vendorPackages(in, c))
 		}
 		if c.Modules != rules.ModulesInbox {
@@ -55,11 +55,9 @@ func needsReboot(steps []Step) bool {
 	return slices.ContainsFunc(steps, func(s Step) bool { return s.Reboot })
 }
 
-// installedIs says whether the host has this very release. What ofed_info prints inside DOCA is the
-// version of the drivers, OFED-internal-25.10-1.7.1, with or without its last number.
+// installedIs says whether the host has this very release.
 func installedIs(in rules.Input, r *matrix.Release) bool {
-	have := releaseOnHost(in, r.Stack)
-	return have != nil && have == r
+	return rules.ReleaseOnHost(in, r.Stack) == r
 }
 
 // inPlace says whether the host has the release: by its packages, or built into its directory.
@@ -70,32 +68,38 @@ func inPlace(in rules.Input, c *rules.Candidate) bool {
 	return builtInPlace(in, c)
 }
 
-// sameRelease says that a version on the host names a release: exactly, or with more behind it, as the
-// package doca-ofed 2.9.1-018000 of 2.9.1; and with loose also without the last number, as ofed_info does.
-func sameRelease(text string, r *matrix.Release, loose bool) bool {
-	if text == "" {
-		return false
-	}
-	have := dotted(text) + "."
-	for _, version := range []string{r.Version, r.Driver} {
-		want := dotted(version) + "."
-		if version != "" && (strings.HasPrefix(have, want) || (loose && strings.HasPrefix(want, have) && strings.Count(have, ".") > 2)) {
-			return true
-		}
-	}
-	return false
-}
-
 // stackPackages are the installed packages of a stack that this release would replace: those that the
 // vendor's own installer removes, and all of another vendor stack.
 func stackPackages(in rules.Input, c *rules.Candidate) []facts.Package {
+	whole := removedWhole(in, c) // they go before, with the step that removes the old release
+	return slices.DeleteFunc(slices.Clone(rules.ReplacedPackages(in, c)), func(p facts.Package) bool {
+		return slices.ContainsFunc(whole, func(gone facts.Package) bool { return gone.Name == p.Name && gone.Arch == p.Arch })
+	})
+}
+
+// named matches a package against an entry of a list, which may be a pattern (mlnx-ofed-*).
+func named(name string) func(string) bool {
+	return func(entry string) bool { return rules.NameMeets(name, entry) }
+}
+
+// RemovalStep is the id of the step that removes an old release whole before the new one comes.
+const RemovalStep = "remove-old-stack"
+
+// notInPlace says that the release cannot be installed over what is there.
+func notInPlace(c *rules.Candidate) bool {
+	return slices.ContainsFunc(c.Warnings, func(f rules.Finding) bool { return f.Code == rules.UpgradeNotInPlace })
+}
+
+// removedWhole are the packages of a release that must be gone before this one comes.
+func removedWhole(in rules.Input, c *rules.Candidate) []facts.Package {
+	have, there := rules.VendorOnHost(in)
+	if !there || !notInPlace(c) {
+		return nil
+	}
 	installed, _ := rules.InstalledPackages(in.Facts)
 	var out []facts.Package
 	for _, p := range installed {
-		foreign := p.Origin != "inbox" && p.Origin != "unknown" && p.Origin != c.Release.Stack
-		listed := c.Layout != nil && (slices.ContainsFunc(c.Layout.Replaces, named(p.Name)) || slices.ContainsFunc(c.Layout.Conflicts, named(p.Name)))
-		kept := c.Layout != nil && slices.ContainsFunc(c.Layout.Keeps, named(p.Name))
-		if p.Origin != c.Release.Stack && (foreign || listed) && !kept {
+		if p.Origin == have.Stack {
 			out = append(out, p)
 		}
 	}
@@ -103,16 +107,45 @@ func stackPackages(in rules.Input, c *rules.Candidate) []facts.Package {
 	return out
 }
 
-// named matches a package against an entry of a list, which may be a pattern (mlnx-ofed-*).
-func named(name string) func(string) bool {
-	name, _, _ = strings.Cut(name, ":")
-	return func(entry string) bool {
-		if entry == name {
-			return true
-		}
-		ok, err := path.Match(entry, name)
-		return err == nil && ok
+// removalStep removes an old release in a transaction of its own where no upgrade in place is documented.
+func removalStep(in rules.Input, c *rules.Candidate) []Step {
+	have, there := rules.VendorOnHost(in)
+	if !there || !notInPlace(c) {
+		return nil
 	}
+	s := Step{
+		ID: RemovalStep, Kind: KindPackages, Summary: "remove " + have.Name() + " whole",
+		Why:  "no upgrade in place is documented from it to " + c.Release.Stack + " " + c.Release.Version + "; `ofed_uninstall.sh --force` of the old release does the same",
+		Undo: "install the old release's packages again, which were kept", Root: true,
+	}
+	for _, p := range removedWhole(in, c) {
+		s.Changes.Packages = append(s.Changes.Packages, PackageChange{Name: p.Name, Action: "remove", Why: "of " + have.Name()})
+	}
+	if len(s.Changes.Packages) == 0 {
+		s.Summary += " with its own uninstaller: sudo ofed_uninstall.sh --force"
+		s.Why = "no upgrade in place is documented from it to " + c.Release.Stack + " " + c.Release.Version + ", and nothing tells which packages it has"
+		s.Undo = "install the old release again"
+	}
+	return []Step{s}
+}
+
+// rdmaGroups are the installed groups of packages that bring the distribution's own stack.
+func rdmaGroups(in rules.Input) []string {
+	var out []string
+	for _, group := range in.Facts.Packages.Groups.Or(nil) {
+		if strings.Contains(strings.ToLower(group), "infiniband") {
+			out = append(out, printable(group))
+		}
+	}
+	return out
+}
+
+// groupRemoval is the command that removes a group of packages.
+func groupRemoval(in rules.Input, group string) string {
+	if in.Facts.Packages.Manager.Or("") == "yum" {
+		return "yum groupremove " + quoted(group)
+	}
+	return "dnf group remove " + quoted(group)
 }
 
 func vendorPackages(in rules.Input, c *rules.Candidate) Step {
@@ -126,7 +159,7 @@ func vendorPackages(in rules.Input, c *rules.Candidate) Step {
 	installed, told := rules.InstalledPackages(in.Facts)
 	for _, name := range metaPackages(in, c) {
 		action := "install"
-		if slices.ContainsFunc(installed, func(have facts.Package) bool { return have.Name == name }) {
+		if slices.ContainsFunc(installed, func(have facts.Package) bool { return have.Name == name }) && !notInPlace(c) {
 			action = "upgrade" // from another release of the stack
 		}
 		changes = append(changes, PackageChange{Name: name, Action: action, Why: "the vendor's package set"})
@@ -142,16 +175,20 @@ func vendorPackages(in rules.Input, c *rules.Candidate) Step {
 		})
 	}
 	verb := "install "
-	if rules.StackVersions(in)[c.Release.Stack] != "" {
+	if rules.StackVersions(in)[c.Release.Stack] != "" && !notInPlace(c) {
 		verb = "move to "
 	}
 	summary := verb + c.Release.Stack + " " + c.Release.Version + " from its packages"
 	if n := len(stackPackages(in, c)); n > 0 {
 		summary += ", which replace " + plural(n, "package")
 	}
+	why := "everything is downloaded and verified before the first package of the old stack goes"
+	for _, group := range rdmaGroups(in) {
+		why += "; before it run `sudo " + groupRemoval(in, group) + "`: nothing tells which packages that group has brought, and they conflict with the vendor's"
+	}
 	return Step{
 		ID: "packages", Kind: KindPackages, Summary: summary,
-		Why:     "everything is downloaded and verified before the first package of the old stack goes",
+		Why:     why,
 		Changes: Changes{Packages: changes},
 		Undo:    "put the old packages back, which were kept before the change, and remove those that this step added",
 		Root:    true, Network: true, Bytes: vendorBytes(c),
@@ -251,12 +288,12 @@ func toolsStep(in rules.Input, c *rules.Candidate) []Step {
 	if c.Layout != nil {
 		needs = c.Layout.Needs
 	}
-	if headers := rules.HeadersPackage(in); headers != "" && !in.Facts.Kernel.Headers.IsKnown() && !have(headers) {
+	if headers := rules.HeadersPackage(in); headers != "" && !in.Facts.Kernel.Headers.IsKnown() && !rules.PackageInstalled(in, headers) {
 		changes = append(changes, PackageChange{Name: headers, Action: "install", Why: "modules are compiled against the headers of exactly this kernel"})
 	}
 	for _, name := range needs {
 		if !have(name) {
-			changes = append(changes, PackageChange{Name: name, Action: "install", Why: "modules are compiled on this host"})
+			changes = append(changes, PackageChange{Name: name, Action: "install", Why: needsWhy(name)})
 		}
 	}
 	if len(changes) == 0 {
@@ -269,6 +306,17 @@ func toolsStep(in rules.Input, c *rules.Candidate) []Step {
 		Undo:    "remove the packages that this step added",
 		Root:    true, Network: true,
 	}}
+}
+
+// needsWhy says what a package of the build is for.
+func needsWhy(name string) string {
+	switch {
+	case strings.HasPrefix(name, "createrepo"):
+		return "the vendor's script puts the packages that it built into a repository, from which they are installed"
+	case name == "dkms":
+		return "it compiles the modules, now and for each later kernel"
+	}
+	return "modules are compiled on this host"
 }
 
 // modulesStep builds modules for this kernel where the release has none and DKMS does not do it.
@@ -377,32 +425,4 @@ func buildPrefix(in rules.Input, c *rules.Candidate) string {
 		return b.PrefixFor(c.Release.Version)
 	}
 	return "/opt/rdmactl/" + c.Release.Stack + "/" + c.Release.Version
-}
-
-// versionOnHost is the release of a stack on the host among those that were judged.
-func versionOnHost(in rules.Input, all []rules.Candidate, stack string) *rules.Candidate {
-	have := releaseOnHost(in, stack)
-	for i := range all {
-		if all[i].Release == have {
-			return &all[i]
-		}
-	}
-	return nil
-}
-
-// releaseOnHost is the release of a stack that the host has; nil for none, or one that the matrix lacks. A
-// special drop (24.10-1.1.4.0.105) is another release than the drop that it starts like.
-func releaseOnHost(in rules.Input, stack string) *matrix.Release {
-	text := rules.StackVersions(in)[stack]
-	if text == "" || in.Matrix == nil {
-		return nil
-	}
-	for _, loose := range []bool{false, true} {
-		for _, r := range in.Matrix.Releases(stack) { // newest first, so the longest match comes first
-			if sameRelease(text, r, loose) {
-				return r
-			}
-		}
-	}
-	return nil
 }

@@ -108,6 +108,7 @@ Start with "rdmactl plan": it needs no root and changes nothing.` + exitStatus(a
 	)
 	cmd.AddCommand(
 		newDetectCmd(g), newPlanCmd(g), newInstallCmd(g), newVerifyCmd(g), newRollbackCmd(g), newHistoryCmd(g),
+		newRunCmd(g), newEnvCmd(g), newUseCmd(g),
 		newExplainCmd(g), newProfilesCmd(g), newMatrixCmd(g), newVersionCmd(g), newCompletionCmd(g),
 	)
 	cmd.SetHelpCommandGroupID("around")

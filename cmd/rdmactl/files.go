@@ -26,6 +26,35 @@ func readRegular(path string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, cause(err)
 	}
+	return readOpened(f, limit)
+}
+
+// readBelow is readRegular for a file of a directory: a link that leads out of it is not followed, since whoever
+// may write into the directory would choose what the reader's rights show.
+func readBelow(dir, name string, limit int64) ([]byte, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, cause(err)
+	}
+	defer root.Close()
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	if err != nil {
+		if info, lstatErr := root.Lstat(name); lstatErr == nil && info.Mode()&fs.ModeSymlink != 0 && leadsOut(err) {
+			return nil, errors.New("a link that leads out of the directory, which is not followed")
+		}
+		return nil, cause(err)
+	}
+	return readOpened(f, limit)
+}
+
+// leadsOut tells the error of os.Root for a path outside from those of the system.
+func leadsOut(err error) bool {
+	var errno syscall.Errno
+	return !errors.As(err, &errno)
+}
+
+// readOpened reads a file to its end and closes it.
+func readOpened(f *os.File, limit int64) ([]byte, error) {
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {

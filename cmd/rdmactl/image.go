@@ -104,6 +104,7 @@ func (o *wishOptions) planImage(root, kernel string) error {
 func (o *wishOptions) forImage(im *install.Image, kernel string) (string, error) {
 	switch o.activate {
 	case "", plan.ActivateAuto, plan.ActivateNone:
+		o.aside = o.activate == plan.ActivateNone
 		o.activate = plan.ActivateNone
 		return im.Kernel(kernel)
 	}

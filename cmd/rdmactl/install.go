@@ -186,7 +186,7 @@ func runInstall(ctx context.Context, opts installOptions, t *target, g *globalOp
 	if opts.profile == "" && opts.stack == "" {
 		opts.profile = p.Profile // the journal keeps what was meant, whoever said so
 	}
-	if iopts.Request, err = json.Marshal(opts.request(host.Told{}, opts.kernel)); err != nil {
+	if iopts.Request, err = json.Marshal(opts.request(host.Told{}, t.settled)); err != nil {
 		return fmt.Errorf("cannot keep the request: %w", err)
 	}
 	if t.image != nil && p.Verdict == plan.Install {
@@ -227,7 +227,7 @@ func readPlan(path string) (plan.Plan, error) {
 		return plan.Plan{}, fault.New(fault.Usage, "faulty-plan", hint, "cannot read plan %s:%s: more follows after the plan", path, position(data, dec.InputOffset()))
 	}
 	if p.Schema != plan.Schema {
-		return plan.Plan{}, fault.New(fault.Usage, "faulty-plan", hint, "cannot read plan %s:1:1: schema is %q, not %q", path, p.Schema, plan.Schema)
+		return plan.Plan{}, fault.New(fault.Usage, "faulty-plan", hint, "cannot read plan %s:1:1: schema is %s, not %q", path, plainWord(p.Schema), plan.Schema)
 	}
 	return p, nil
 }
@@ -240,11 +240,11 @@ func jsonProblem(data []byte, read int64, err error) string {
 	case errors.As(err, &syntax):
 		return position(data, syntax.Offset) + ": " + syntax.Error()
 	case errors.As(err, &typ):
-		return fmt.Sprintf("%s: %q cannot be a %s", position(data, typ.Offset), typ.Field, typ.Value)
+		return fmt.Sprintf("%s: %s cannot be a %s", position(data, typ.Offset), plainWord(typ.Field), kindWord(typ.Value))
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return position(data, int64(len(data))) + ": the file ends before the plan does"
 	}
-	return position(data, read) + ": " + strings.TrimPrefix(err.Error(), "json: ")
+	return position(data, read) + ": " + plainProblem(err)
 }
 
 // position is "line:column" of an offset, both from 1.

@@ -11,6 +11,7 @@ import (
 	"github.com/rdmactl/rdmactl/host"
 	"github.com/rdmactl/rdmactl/internal/fault"
 	"github.com/rdmactl/rdmactl/plan"
+	"github.com/rdmactl/rdmactl/plan/rules"
 	"github.com/spf13/cobra"
 )
 
@@ -67,6 +68,10 @@ func runMatrixQuery(ctx context.Context, opts queryOptions, g *globalOptions) er
 		if strings.ContainsFunc(word.text, notPlain) {
 			return fault.New(fault.Usage, "usage", "write it as os-release and uname do", "cannot ask the matrix: --%s %q is not one plain word", word.flag, word.text)
 		}
+	}
+	if !rules.IsMachine(strings.ToLower(opts.arch)) {
+		return fault.New(fault.Usage, string(rules.ArchUnknown), "write it as `uname -m` prints it: x86_64, aarch64, ppc64le, s390x",
+			"cannot ask the matrix: --arch %q is no architecture that Linux runs on", opts.arch)
 	}
 	if opts.kernel != "" && !facts.IsKernelRelease(opts.kernel) {
 		return fault.New(fault.Usage, "bad-kernel", "name a kernel as `uname -r` does", "cannot ask the matrix: --kernel %q is not the release of a kernel", opts.kernel)

@@ -32,6 +32,7 @@ type wishOptions struct {
 	date    string
 	supplyOptions
 	activate string
+	aside    bool // what programs of an image get by default is left alone
 	upgrade  bool
 	matrix   []string
 	loaded   map[string]profiles.Profile // each is read once for all hosts
@@ -54,7 +55,7 @@ func (o *wishOptions) addFlags(f *pflag.FlagSet) {
 func (o *wishOptions) request(told host.Told, kernel string) plan.Request {
 	req := plan.Request{
 		Profile: o.profile, Stack: o.stack, Version: o.version, Method: o.method, Cards: o.cards, Netdev: o.netdev,
-		Date: o.date, Kernel: kernel, Upgrade: o.upgrade, Activate: o.activate, Matrix: o.matrix,
+		Date: o.date, Kernel: kernel, Upgrade: o.upgrade, Activate: o.activate, Aside: o.aside, Matrix: o.matrix,
 	}
 	if told.Kind == "root" {
 		req.Root = told.Root

@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -42,8 +43,16 @@ func schemas() map[string]any {
 		profilesSchema:        profileList{},
 		holdingsSchema:        holdingList{},
 		matrixSchema:          matrixList{},
+		environmentSchema:     environment{},
+		unitSchema:            dropIn{},
+		useSchema:             useReport{},
 		plan.ComparisonSchema: plan.Comparison{},
 	}
+}
+
+// ofFleets are the documents that are printed for several hosts, one a line with the host first.
+func ofFleets() []string {
+	return []string{"rdmactl.facts/v1", "rdmactl.plan/v1", plan.ComparisonSchema}
 }
 
 // schemaFile is where a schema is kept: rdmactl.plan/v1 in docs/schema/plan.v1.json.
@@ -61,6 +70,11 @@ func TestSchemas(t *testing.T) {
 		doc["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 		doc["title"] = name
 		doc["properties"].(map[string]any)["schema"] = map[string]any{"const": name}
+		if slices.Contains(ofFleets(), name) {
+			doc["properties"].(map[string]any)["host"] = map[string]any{
+				"type": "string", "description": "the evidence that the answer is for; only where one command answers for several hosts",
+			}
+		}
 		data, err := json.MarshalIndent(doc, "", "  ")
 		if err != nil {
 			t.Fatal(err)
@@ -248,6 +262,81 @@ func checkSchema(t *testing.T, data []byte) {
 	if resolved.Validate(doc) == nil {
 		t.Errorf("%s accepts any name", name)
 	}
+}
+
+// TestFleetOutputsFollowTheirSchemas: each line of a fleet is the document that one host gives, with the host in it.
+// The schema of what is never printed for a fleet has no host.
+func TestFleetOutputsFollowTheirSchemas(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a", "b"} {
+		if err := os.WriteFile(filepath.Join(dir, name+".yaml"), []byte(`apiVersion: rdmactl/v1
+kind: Evidence
+recorded_at: "2026-11-30T06:00:00Z"
+files:
+  /etc/os-release: "ID=debian\nVERSION_ID=\"12\"\n"
+commands:
+  uname -r: {stdout: "6.1.0-57-amd64\n"}
+  lspci -nn: {stdout: "5e:00.0 Ethernet controller [0200]: Mellanox Technologies MT27800 Family [ConnectX-5] [15b3:1017]\n"}
+`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	schemas := map[string]bool{}
+	for _, args := range [][]string{{"detect"}, {"plan"}, {"plan", "--compare"}, {"plan", "--profile", "soft"}} {
+		var out, errs bytes.Buffer
+		code := run(t.Context(), append(args, "--evidence", dir, "-o", "json"), streams{in: strings.NewReader(""), out: &out, err: &errs})
+		if code != 0 && code != 3 {
+			t.Fatalf("%q: exit %d: %s", args, code, errs.String())
+		}
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		if len(lines) != 2 {
+			t.Fatalf("%q: %d lines", args, len(lines))
+		}
+		for _, line := range lines {
+			checkSchema(t, []byte(line))
+			var doc struct{ Schema, Host string }
+			if err := json.Unmarshal([]byte(line), &doc); err != nil || doc.Host == "" {
+				t.Errorf("%q: %v, host %q", args, err, doc.Host)
+			}
+			schemas[doc.Schema] = true
+		}
+	}
+	for _, name := range ofFleets() {
+		if !schemas[name] {
+			t.Errorf("no fleet printed %s", name)
+		}
+	}
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), []string{"version", "-o", "json"}, streams{in: strings.NewReader(""), out: &out, err: &errs}); code != 0 {
+		t.Fatalf("exit %d: %s", code, errs.String())
+	}
+	if err := validate(t, out.Bytes(), map[string]any{"host": "a"}); err == nil {
+		t.Error("the schema of a version has a host")
+	}
+}
+
+// validate checks a document, with more members, against the schema that it names.
+func validate(t *testing.T, data []byte, more map[string]any) error {
+	t.Helper()
+	var doc map[string]any
+	if err := json.Unmarshal(data, &doc); err != nil {
+		t.Fatal(err)
+	}
+	name, _ := doc["schema"].(string)
+	text, err := os.ReadFile(schemaFile(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema jsonschema.Schema
+	if err := json.Unmarshal(text, &schema); err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := schema.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps.Copy(doc, more)
+	return resolved.Validate(doc)
 }
 
 // TestOutputsFollowTheirSchemas runs commands and validates what they print. Runs and verifications

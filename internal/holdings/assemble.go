@@ -255,13 +255,41 @@ func (f *found) systemOf(place string, stated Stated) (system, error) {
 	want := system{stated.Distro, stated.VersionID}
 	switch {
 	case told == (system{}) && want.id != "" && want.version != "":
-		return want, nil
+		return want, f.fits(want)
 	case told == (system{}):
 		return system{}, refuse("say --distro and --version-id, such as --distro rhel --version-id 9.4", "nothing in it tells for which distribution it is")
 	case want.id != "" && want.id != told.id || want.version != "" && want.version != told.version:
 		return system{}, refuse("leave --distro and --version-id away", "it is for %s, not for %s", told, want)
 	}
-	return told, nil
+	return told, f.fits(told)
+}
+
+// fits refuses packages in another format than the system's package manager has. The two formats name
+// architectures differently.
+func (f *found) fits(s system) error {
+	want := ""
+	switch s.id {
+	case "debian", "ubuntu":
+		want = "deb"
+	case "rhel", "rocky", "almalinux", "centos", "ol", "scientific", "fedora", "sles", "opensuse", "opensuse-leap", "openeuler", "euleros", "anolis", "alinux",
+		"amzn", "azurelinux", "mariner", "photon", "xenserver":
+		want = "rpm"
+	default:
+		return nil // of the others nobody looked
+	}
+	for _, p := range f.packages {
+		has := ""
+		switch p.Arch {
+		case "amd64", "arm64", "ppc64el", "all":
+			has = "deb"
+		case "x86_64", "aarch64", "ppc64le", "noarch":
+			has = "rpm"
+		}
+		if has != "" && has != want {
+			return refuse("state the system that it is of", "it is not for %s, whose packages are of the format %s: %s %s is of the format %s", s, want, p.Name, p.Version, has)
+		}
+	}
+	return nil
 }
 
 func (f *found) arches(place string) []string {

@@ -348,6 +348,8 @@ func TestAptRepository(t *testing.T) {
 		told := opts
 		told.Stated = Stated{Distro: "ubuntu", VersionID: "22.04"}
 		check(t, imported(t, c, told), wantDOCA, fpr)
+		told.Stated = Stated{Distro: "rhel", VersionID: "9.4"}
+		refused(t, c, told, "not for rhel 9.4, whose packages are of the format rpm")
 		told.Stated = Stated{Distro: "debian", VersionID: "12"}
 		refused(t, dir, told, "not for debian 12")
 	})

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/rdmactl/rdmactl/profiles/matrix"
 )
 
 func TestLabels(t *testing.T) {
@@ -62,6 +63,31 @@ func TestBundleNames(t *testing.T) {
 		got, ok := ParseBundleName(name)
 		if got != want || ok != (want != Bundle{}) {
 			t.Errorf("%q: %+v, %v", name, got, ok)
+		}
+	}
+}
+
+// Packages are of the format of the system's package manager, whatever is stated.
+func TestFormatOfTheSystem(t *testing.T) {
+	for _, tt := range []struct {
+		id, arch string
+		fits     bool
+	}{
+		{"rhel", "x86_64", true},
+		{"rhel", "noarch", true},
+		{"rhel", "amd64", false},
+		{"rhel", "all", false},
+		{"sles", "arm64", false},
+		{"ubuntu", "amd64", true},
+		{"ubuntu", "x86_64", false},
+		{"debian", "noarch", false},
+		{"kylin", "amd64", true}, // nobody looked which it has
+		{"kylin", "x86_64", true},
+		{"rhel", "src", true},
+	} {
+		f := found{packages: []pkg{{HoldingPackage: matrix.HoldingPackage{Name: "doca-ofed", Version: "2.9.1", Arch: tt.arch}}}}
+		if err := f.fits(system{tt.id, "9"}); (err == nil) != tt.fits {
+			t.Errorf("%s of %s: %v", tt.arch, tt.id, err)
 		}
 	}
 }

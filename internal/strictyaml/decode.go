@@ -25,7 +25,7 @@ func Decode(file string, data []byte, out any) error {
 		case count == 2:
 			problems = append(problems, Problem{position(file, doc), "a second document starts here; only one is allowed"})
 		case count == 1:
-			d := decoder{file: file, listed: map[reflect.Type]bool{}}
+			d := decoder{file: file, listed: map[reflect.Type]bool{}, ours: ours(doc)}
 			d.value(doc, target.Elem(), label{text: "document"})
 			problems = append(problems, d.problems...)
 		}
@@ -50,7 +50,7 @@ func DecodeAll[T any](file string, data []byte, each func(T, Place) error) error
 		}
 		count++
 		var out T
-		d := decoder{file: file, listed: listed}
+		d := decoder{file: file, listed: listed, ours: ours(doc)}
 		d.value(doc, reflect.ValueOf(&out).Elem(), label{text: "document"})
 		problems = append(problems, d.problems...)
 		if len(d.problems) > 0 {

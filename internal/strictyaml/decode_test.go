@@ -108,10 +108,10 @@ func TestDecodeFaults(t *testing.T) {
 		{"tag - is no key", "skipped: a\n", `f.yaml:1:1: unknown key "skipped"; known keys are apiVersion, container, dirs, free, loud, major, ratio, rows, source, uid`},
 		{"unexported is no key", "hidden: a\n", `f.yaml:1:1: unknown key "hidden"; known keys are apiVersion, container, dirs, free, loud, major, ratio, rows, source, uid`},
 		{"repeated key", "source: a\nsource: b\n", `f.yaml:2:1: key "source" is already given at line 1`},
-		{"repeated map key", "dirs:\n  /a: []\n  /a: [b]\n", `f.yaml:3:3: key "/a" is already given at line 2`},
+		{"repeated map key", "apiVersion: x\ndirs:\n  /a: []\n  /a: [b]\n", `f.yaml:4:3: key "/a" is already given at line 3`},
 		{"number as map key", "dirs:\n  1: []\n", `f.yaml:2:3: key "1" must be a string, not the number 1; quote it: "1"`},
-		{"missing list", "dirs:\n  /a:\n", `f.yaml:2:6: "/a" has no value; write [] for an empty list or remove the key`},
-		{"item of a list", "dirs:\n  /a: [b, 1]\n", `f.yaml:2:11: "/a"[1] must be a string, not the number 1; quote it: "1"`},
+		{"missing list", "apiVersion: x\ndirs:\n  /a:\n", `f.yaml:3:6: "/a" has no value; write [] for an empty list or remove the key`},
+		{"item of a list", "apiVersion: x\ndirs:\n  /a: [b, 1]\n", `f.yaml:3:11: "/a"[1] must be a string, not the number 1; quote it: "1"`},
 		{"list in a list", "rows:\n- count: 1\n- [a]\n", `f.yaml:3:3: rows[1] must be a mapping, not a list`},
 		{"list for a mapping", "dirs: [a]\n", `f.yaml:1:7: dirs must be a mapping, not a list`},
 		{"mapping for a string", "source: {a: b}\n", `f.yaml:1:9: source must be a string, not a mapping`},
@@ -136,7 +136,7 @@ func TestDecodeFaults(t *testing.T) {
 				"f.yaml:5:3: unknown key \"four\"\n" +
 				"f.yaml:6:3: unknown key \"Ver-sion\"; did you mean \"version\"?",
 		},
-		{"no mapping", "just text\n", `f.yaml:1:1: document must be a mapping, not the string "just text"`},
+		{"no mapping", "just text\n", `f.yaml:1:1: document must be a mapping, not a string`},
 		{"alias loop", "free: &a [*a]\n", `f.yaml:1:11: alias *a contains itself`},
 		{
 			"all at once", "sorce: a\nrows:\n- version: 5.4\n  count: x\n",

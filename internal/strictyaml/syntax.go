@@ -42,6 +42,9 @@ func syntaxProblem(file string, data []byte, err error) Problem {
 		pos.Line = bytes.Count(data[:at], []byte("\n")) + 1
 		pos.Column = utf8.RuneCount(data[bytes.LastIndexByte(data[:at], '\n')+1:at]) + 1
 	}
+	if m := unknownAnchor.FindStringSubmatch(text); m != nil && !safeWord.MatchString(m[1]) {
+		text = "an anchor is unknown"
+	}
 	return Problem{pos, "not valid YAML: " + text}
 }
 

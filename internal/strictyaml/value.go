@@ -29,6 +29,7 @@ type decoder struct {
 	depth    int
 	listed   map[reflect.Type]bool // structs whose known keys a message has listed
 	fields   map[reflect.Type]fields
+	ours     bool // see ours
 	stopped  bool // the alias or depth limit was hit; reported once
 }
 
@@ -95,7 +96,7 @@ func (d *decoder) value(n *yaml.Node, out reflect.Value, what label) {
 
 func (d *decoder) alias(n *yaml.Node, out reflect.Value, what label) {
 	if n.Alias == nil || slices.Contains(d.open, n.Alias) {
-		d.problem(n, "alias *%s contains itself", n.Value)
+		d.problem(n, "alias %s contains itself", d.aliasName(n.Value))
 		return
 	}
 	d.open = append(d.open, n.Alias)
@@ -118,7 +119,7 @@ func (d *decoder) wants(n *yaml.Node, kind yaml.Kind, wanted string, what label)
 		return false
 	}
 	if n.Kind != kind {
-		d.problem(n, "%s must be %s, not %s", what, wanted, describe(n))
+		d.problem(n, "%s must be %s, not %s", what, wanted, d.describe(n, what))
 		return false
 	}
 	return true
@@ -130,6 +131,10 @@ func (d *decoder) text(n *yaml.Node, out encoding.TextUnmarshaler, what label) {
 		return
 	}
 	if err := out.UnmarshalText([]byte(s)); err != nil {
+		if !d.ours && !safeWord.MatchString(s) {
+			d.problem(n, "%s has not the form that it must have", what)
+			return
+		}
 		d.problem(n, "%s: %v", what, err)
 	}
 }
@@ -154,9 +159,13 @@ func (d *decoder) mapping(n *yaml.Node, out reflect.Value) {
 	d.pairs(n, func(key, value *yaml.Node) {
 		k := reflect.New(out.Type().Key()).Elem()
 		before := len(d.problems)
-		d.value(key, k, label{text: key.Value, kind: labelKey})
+		name := key.Value
+		if !d.ours && !safeWord.MatchString(name) {
+			name = "…"
+		}
+		d.value(key, k, label{text: name, kind: labelKey})
 		element := reflect.New(out.Type().Elem()).Elem()
-		d.value(value, element, label{text: key.Value, kind: labelQuoted})
+		d.value(value, element, label{text: name, kind: labelQuoted})
 		if len(d.problems) == before {
 			m.SetMapIndex(k, element)
 		}
@@ -172,7 +181,7 @@ func (d *decoder) structure(n *yaml.Node, out reflect.Value) {
 	d.pairs(n, func(key, value *yaml.Node) {
 		at, ok := fields.byKey[key.Value]
 		if !ok || key.Kind != yaml.ScalarNode {
-			d.problem(key, "unknown key %q%s", key.Value, d.suggestion(key.Value, out.Type()))
+			d.problem(key, "unknown key %s%s", d.quoted(key.Value, "that is no name"), d.suggestion(key.Value, out.Type()))
 			return
 		}
 		d.value(value, out.FieldByIndex(at), label{text: key.Value})
@@ -185,7 +194,7 @@ func (d *decoder) pairs(n *yaml.Node, each func(key, value *yaml.Node)) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if key.Kind != yaml.ScalarNode {
-			d.problem(key, "a key must be a string, not %s", describe(key))
+			d.problem(key, "a key must be a string, not %s", d.describe(key, label{}))
 			continue
 		}
 		if key.ShortTag() == "!!merge" {
@@ -193,7 +202,7 @@ func (d *decoder) pairs(n *yaml.Node, each func(key, value *yaml.Node)) {
 			continue
 		}
 		if earlier, ok := first[key.Value]; ok {
-			d.problem(key, "key %q is already given at line %d", key.Value, earlier.Line)
+			d.problem(key, "key %s is already given at line %d", d.quoted(key.Value, "that is no name"), earlier.Line)
 			continue
 		}
 		first[key.Value] = key
@@ -211,28 +220,28 @@ func (d *decoder) scalar(n *yaml.Node, out reflect.Value, what label) {
 	case reflect.Bool:
 		var b bool
 		if n.ShortTag() != "!!bool" || n.Decode(&b) != nil {
-			d.problem(n, "%s must be true or false, not %s", what, describe(n))
+			d.problem(n, "%s must be true or false, not %s", what, d.describe(n, what))
 			return
 		}
 		out.SetBool(b)
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		var i int64
 		if n.ShortTag() != "!!int" || n.Decode(&i) != nil || out.OverflowInt(i) {
-			d.problem(n, "%s must be a whole number of %d bits, not %s", what, out.Type().Bits(), describe(n))
+			d.problem(n, "%s must be a whole number of %d bits, not %s", what, out.Type().Bits(), d.describe(n, what))
 			return
 		}
 		out.SetInt(i)
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		var u uint64
 		if n.ShortTag() != "!!int" || n.Decode(&u) != nil || out.OverflowUint(u) {
-			d.problem(n, "%s must be a whole number from 0 of %d bits, not %s", what, out.Type().Bits(), describe(n))
+			d.problem(n, "%s must be a whole number from 0 of %d bits, not %s", what, out.Type().Bits(), d.describe(n, what))
 			return
 		}
 		out.SetUint(u)
 	case reflect.Float32, reflect.Float64:
 		var f float64
 		if tag := n.ShortTag(); (tag != "!!float" && tag != "!!int") || n.Decode(&f) != nil {
-			d.problem(n, "%s must be a number, not %s", what, describe(n))
+			d.problem(n, "%s must be a number, not %s", what, d.describe(n, what))
 			return
 		}
 		out.SetFloat(f)
@@ -257,7 +266,7 @@ func (d *decoder) str(n *yaml.Node, out *string, what label) bool {
 		*out = string(raw)
 		return true
 	default:
-		d.problem(n, "%s must be a string, not %s; quote it: %q", what, describe(n), n.Value)
+		d.problem(n, "%s must be a string, not %s; quote it%s", what, d.describe(n, what), d.example(n))
 		return false
 	}
 }
@@ -310,8 +319,9 @@ func kindName(k reflect.Kind) string {
 	}
 }
 
-// describe names what stands in the file.
-func describe(n *yaml.Node) string {
+// describe names what stands in the file. A file that is nothing but a text may be a secret: its text is never
+// told.
+func (d *decoder) describe(n *yaml.Node, what label) string {
 	switch n.Kind {
 	case yaml.MappingNode:
 		return "a mapping"
@@ -324,18 +334,43 @@ func describe(n *yaml.Node) string {
 	if len(value) > 40 {
 		value = strings.ToValidUTF8(value[:40], "") + "…"
 	}
-	switch n.ShortTag() {
+	hidden := !d.ours && (what == label{text: "document"} || !safeWord.MatchString(n.Value))
+	kind, text := "", value
+	switch tag := n.ShortTag(); tag {
 	case "!!str":
-		return "the string " + strconv.Quote(value)
+		kind, text = "string", strconv.Quote(value)
 	case "!!int", "!!float":
-		return "the number " + value
+		kind = "number"
 	case "!!bool":
-		return "the boolean " + value
+		kind = "boolean"
 	case "!!null":
 		return "nothing"
 	case "!!timestamp":
-		return "the date " + value
+		kind = "date"
 	default:
-		return fmt.Sprintf("%s tagged %s", strconv.Quote(value), n.ShortTag())
+		if hidden || !safeWord.MatchString(strings.TrimLeft(tag, "!")) {
+			return "a value with a tag"
+		}
+		return fmt.Sprintf("%s tagged %s", strconv.Quote(value), tag)
 	}
+	if hidden {
+		return "a " + kind
+	}
+	return "the " + kind + " " + text
+}
+
+// example shows how a value is quoted, where it may be shown.
+func (d *decoder) example(n *yaml.Node) string {
+	if !d.ours && !safeWord.MatchString(n.Value) {
+		return ""
+	}
+	return ": " + strconv.Quote(n.Value)
+}
+
+// aliasName is an alias for a message.
+func (d *decoder) aliasName(name string) string {
+	if !d.ours && !safeWord.MatchString(name) {
+		return "of no plain name"
+	}
+	return "*" + name
 }

@@ -37,6 +37,9 @@ func BootService(in Input) Service {
 		Why: "it loads the RDMA modules and is off after the installation of the package rdma: udev starts it when a card's driver appears, " +
 			"not for a driver that is loaded already; enabled, it runs after each boot",
 	}
+	if _, told := InstalledPackages(in.Facts); told && !PackageInstalled(in, "rdma") {
+		s.Why = "the service is missing with its package; " + s.Why
+	}
 	if i := slices.IndexFunc(in.Facts.Services, func(f facts.Service) bool { return f.Name == s.Unit || f.Name+".service" == s.Unit }); i >= 0 {
 		told := in.Facts.Services[i]
 		if told.Load.Or("") == "masked" || told.Enabled.Or("") == "masked" {

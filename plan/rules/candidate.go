@@ -16,7 +16,8 @@ const (
 	// Community is a row that the vendor's table marks as community support.
 	Community Status = "community"
 	// Present is a repository or bundle at hand that holds packages for exactly this distribution,
-	// architecture and kernel. Nothing but a Holding of the matrix gives it.
+	// architecture and kernel, or prebuilt modules (KMP) for another build of the kernel's line, which weak-updates
+	// may link. Nothing but a Holding of the matrix gives it.
 	Present Status = "present"
 	// Unknown is no evidence either way. The name of a bundle, another product's matrix, others' tests
 	// and images of the driver container are evidence that something was made, not of support: they
@@ -84,9 +85,9 @@ type VendorRule struct {
 func VendorRules() []VendorRule {
 	return []VendorRule{
 		ofedNeverReleased(), notYetReleased(), architecture(), builtInDrivers(), loadableModules(), otherCardsOnly(), droppedByKernel(),
-		cardServed(), systemRow(), rdmaCoreHost(), kernelOutside(), knownBuilds(), containerKernel(), installMethod(),
+		cardServed(), systemRow(), rdmaCoreHost(), kernelOutside(), knownBuilds(), containerKernel(), installMethod(), heldFromVendor(),
 		vendorPath(), kernelHeaders(), buildTools(), secureBoot(), otherCards(), virtualFunctions(),
-		archivePackages(), upgradePath(), privateABI(), vendorModulesBelow(), endOfSupport(),
+		archivePackages(), collisions(), upgradePath(), privateABI(), vendorModulesBelow(), cardAgeFromSource(), endOfSupport(),
 	}
 }
 

@@ -26,7 +26,9 @@ func droppedDevices() Rule {
 func droppedByKernel() VendorRule {
 	return VendorRule{Name: "dropped-by-kernel", Source: "lists of devices that a distribution removed from its drivers", Judge: func(h *vendorHost, c *Candidate) {
 		if !h.vendor() {
-			c.refuse(h.once("dropped-by-kernel", func() []Finding { return droppedBy(h.in) })...)
+			found := h.once("dropped-by-kernel", func() []Finding { return droppedBy(h.in) })
+			c.refuse(Refusals(found)...)
+			c.warn(Warnings(found)...)
 		}
 	}}
 }
@@ -55,6 +57,42 @@ func droppedBy(in Input) []Finding {
 				orCard(name), d.Vendor, d.Device, printable(d.Address), strings.TrimSuffix(dropped.Text, "."), dropped.Remedy)
 			found = append(found, f...)
 		}
+	}
+	if len(ownCards(in)) > 0 {
+		return found
+	}
+	for _, generation := range in.Cards {
+		found = append(found, droppedGeneration(in, generation, id, system.version)...)
+	}
+	return found
+}
+
+// droppedGeneration is the same for a card that is stated: the lists are by PCI id, and a generation has several.
+// One of which the distribution dropped all is refused, one of which it dropped some has a caveat.
+func droppedGeneration(in Input, generation, id, version string) []Finding {
+	card, known := in.Matrix.CardDriver(generation)
+	if !known {
+		return nil
+	}
+	var found []Finding
+	for _, dropped := range in.Matrix.Matrix().Dropped {
+		var gone []string
+		for _, device := range card.Devices {
+			if slices.Contains(dropped.Devices, device) {
+				gone = append(gone, mellanox+":"+device)
+			}
+		}
+		if len(gone) == 0 || !matrix.OnSystem(dropped.Distros, id, version) {
+			continue
+		}
+		name, text := cardName([]string{generation}), strings.TrimSuffix(dropped.Text, ".")
+		source := firstSource(dropped.Source, "--card")
+		if len(gone) == len(card.Devices) {
+			found = append(found, refuse(DeviceDropped, source, "%s (stated): %s; %s", name, text, dropped.Remedy)...)
+			continue
+		}
+		found = append(found, warn(DeviceDropped, source, "%s (stated): %s; one with the id %s is not bound there, and of the other ids of %[1]s (%[4]s) no source tells. For such a card: %[5]s",
+			name, text, strings.Join(gone, " or "), list(slices.DeleteFunc(slices.Clone(card.Devices), func(d string) bool { return slices.Contains(dropped.Devices, d) })), dropped.Remedy)...)
 	}
 	return found
 }

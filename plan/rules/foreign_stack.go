@@ -53,7 +53,7 @@ func foreignTraces(in Input) []trace {
 	}
 	if v, ok := in.Facts.Packages.Vendor.Get(); ok && vendor == "" && slices.Contains(foreignStacks(), v.Stack) {
 		vendor = v.Stack
-		out = append(out, trace{v.Stack, "its packages are of " + printable(v.Stack+" "+v.Version+v.Driver), in.Facts.Packages.Vendor.Source})
+		out = append(out, trace{v.Stack, "its packages are of " + vendorName(v), in.Facts.Packages.Vendor.Source})
 	}
 	if kernels := in.Facts.Modules.VendorSymbols; len(kernels.Or(nil)) > 0 && vendor == "" {
 		vendor = "mlnx-ofed"
@@ -89,6 +89,22 @@ func foreignTraces(in Input) []trace {
 		out = append(out, trace{vendor, "its kernel modules are there: " + list(modules), vendorModuleSource(in)})
 	}
 	return out
+}
+
+// vendorName is a vendor's stack with the release that its packages tell.
+func vendorName(v facts.VendorStack) string {
+	name := v.Stack
+	switch {
+	case v.Version != "" && v.Driver != "" && v.Version != v.Driver:
+		name += " " + v.Version + " (drivers " + v.Driver + ")"
+	case v.Version != "":
+		name += " " + v.Version
+	case v.Driver != "":
+		name += " " + v.Driver
+	default:
+		name += ", of which they tell no release"
+	}
+	return printable(name)
 }
 
 // stackOfOFEDInfo splits what ofed_info prints into stack and version.
@@ -149,28 +165,36 @@ func vendorModuleSource(in Input) string {
 }
 
 // StackVersions are the versions of the stacks that are on the host, by stack: what ofed_info says,
-// else the package that carries a stack's version best, else DKMS, else the driver's own.
+// else the package that carries a stack's version best, else DKMS, else the driver's own. Of DOCA ofed_info
+// tells the drivers' version only, so the package that has DOCA's own wins.
 func StackVersions(in Input) map[string]string {
 	installed, _ := InstalledPackages(in.Facts)
 	versions := map[string]string{}
 	rank := map[string]int{}
+	own := "" // DOCA's own version
 	// The package that carries a stack's version best, last one wins.
 	order := []string{"libibverbs1", "libibverbs", "rdma-core", "mlnx-ofed-kernel-utils", "mlnx-ofed-kernel-dkms", "ofed-scripts", "doca-ofed"}
 	for _, p := range installed {
 		name, _, _ := strings.Cut(p.Name, ":")
 		if i := slices.Index(order, name) + 1; i > rank[p.Origin] {
 			versions[p.Origin], rank[p.Origin] = p.Version, i
+			if name == "doca-ofed" && p.Origin == name {
+				own = p.Version
+			}
 		}
 	}
 	if v, ok := in.Facts.Packages.Vendor.Get(); ok { // from DOCA 4.0 there is no ofed_info
 		switch {
 		case v.Version != "":
 			versions[v.Stack] = v.Version
+			if v.Stack == "doca-ofed" {
+				own = v.Version
+			}
 		case v.Driver != "":
 			versions[v.Stack] = v.Driver
 		}
 	}
-	if stack, version := stackOfOFEDInfo(in.Facts.Packages.OFEDInfo.Or("")); stack != "" {
+	if stack, version := stackOfOFEDInfo(in.Facts.Packages.OFEDInfo.Or("")); stack != "" && (own == "" || stack != "doca-ofed") {
 		versions[stack] = version
 	}
 	for _, d := range in.Facts.Modules.DKMS.Or(nil) {

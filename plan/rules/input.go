@@ -28,6 +28,7 @@ func NewInput(f facts.Facts, p profiles.Profile, asked Asked) Input {
 	in.Facts.Kernel.Arch.Value = machineName(in.Facts.Kernel.Arch.Value)
 	in.Packages = wantedPackages(f, p)
 	in.Modules = wantedModules(in)
+	in.Packages = withModulePackages(in)
 	in.Netdev = chooseNetdev(in, asked.Netdev)
 	return in
 }

@@ -34,6 +34,12 @@ func machines32() []string {
 	}
 }
 
+// IsMachine says that a text is an architecture that Linux runs on, as uname -m or a package manager writes it.
+func IsMachine(text string) bool {
+	name := machineName(text)
+	return slices.Contains(machines64(), name) || slices.Contains(machines32(), name)
+}
+
 // machine: a misspelt architecture would pass for one of which nothing is documented.
 func machine() Rule {
 	return Rule{Name: "machine", Scope: Request, Source: "arch/ of Linux: what uname -m prints", Judge: func(in Input) []Finding {

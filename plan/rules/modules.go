@@ -6,6 +6,7 @@ import (
 
 	"github.com/rdmactl/rdmactl/facts"
 	"github.com/rdmactl/rdmactl/profiles"
+	"github.com/rdmactl/rdmactl/profiles/matrix"
 )
 
 // Module is a module that the profile or a card asks for, with what is known of it.
@@ -15,6 +16,10 @@ type Module struct {
 	Optional bool
 	State    ModuleState
 	Source   string // of State
+	// Package is what has the module, of StateInPackage.
+	Package string
+	// Note is what the matrix says of a kernel that lacks it.
+	Note string
 	// Blacklist is the file and line, or kernel argument, that keeps the module out.
 	Blacklist string
 }
@@ -27,7 +32,9 @@ const (
 	StateUnknown ModuleState = "unknown"
 	StateMissing ModuleState = "missing" // the kernel has no such module
 	StateOnDisk  ModuleState = "on disk"
-	StateLoaded  ModuleState = "loaded" // or built in
+	// StateInPackage is a module of a package that is not installed.
+	StateInPackage ModuleState = "in a package"
+	StateLoaded    ModuleState = "loaded" // or built in
 )
 
 // option is the kernel option of a module, without CONFIG_.
@@ -94,10 +101,17 @@ func wantedModules(in Input) []Module {
 		}
 		m := Module{Name: name, Why: why, Optional: optional}
 		m.State, m.Source = moduleState(in, name)
+		if m.State == StateMissing || m.State == StateUnknown {
+			m.ofFlavour(in)
+		}
 		m.Blacklist = blacklist(in, name)
 		out = append(out, m)
 	}
+	foreign := onlyForeign(in)
 	for _, m := range in.Profile.Modules.Load {
+		if foreign && slices.Contains([]string{"mlx4_ib", "mlx5_ib"}, profiles.ModuleKey(m.Name)) {
+			continue // the cards that are there need another driver
+		}
 		add(m.Name, m.Why, m.Optional)
 	}
 	// A software device needs no card's driver.
@@ -107,7 +121,7 @@ func wantedModules(in Input) []Module {
 				name := card.Generation.Or(card.Vendor + ":" + card.Device)
 				// Another vendor's driver may be missing from the kernel (efa is not in Debian's) without
 				// harm to a ConnectX card beside it.
-				add(card.WantsRDMADriver, "RDMA on "+printable(name), card.Vendor != mellanox)
+				add(card.WantsRDMADriver, "RDMA on "+printable(name), card.Vendor != mellanox && !foreign)
 			}
 		}
 		for _, generation := range in.Cards {
@@ -115,6 +129,16 @@ func wantedModules(in Input) []Module {
 		}
 	}
 	return out
+}
+
+// onlyForeign says that the host's RDMA cards are all other vendors', and that none of Mellanox is stated or seen in
+// another way. A host without any card is made ready for one of Mellanox.
+func onlyForeign(in Input) bool {
+	driven := func(d facts.PCIDevice) bool {
+		return profiles.CheckModule(profiles.ModuleKey(d.WantsRDMADriver)) == nil
+	}
+	return in.Profile.SoftRoCE == nil && slices.ContainsFunc(foreignCards(in), driven) && len(ownCards(in)) == 0 && len(in.Cards) == 0 &&
+		!slices.ContainsFunc(hardwareDevices(in), func(d facts.RDMADevice) bool { return strings.HasPrefix(d.Driver.Or(d.Name), "mlx") })
 }
 
 // printable keeps text of evidence to one line before it becomes a comment in a file of root.
@@ -189,6 +213,66 @@ func shipped(in Input, name string) (ModuleState, string) {
 		return StateOnDisk, firstSource(release.Source, "the compatibility matrix")
 	}
 	return StateUnknown, ""
+}
+
+// ofFlavour fills in what the matrix tells of a module in a flavour of the distribution's kernel (Debian's for
+// clouds, Ubuntu's for Azure and AWS), of the line of the release. A module that was not found on the host may be
+// in a package that is not installed.
+func (m *Module) ofFlavour(in Input) {
+	row := flavourRow(in)
+	if row == nil {
+		return
+	}
+	has := func(list []string) bool {
+		return slices.ContainsFunc(list, func(one string) bool { return profiles.ModuleKey(one) == m.Name })
+	}
+	source := firstSource(row.Source, "the compatibility matrix")
+	switch release, _ := in.targetKernel(); {
+	case has(row.Extra) && row.ExtraPackage != "" && profiles.CheckPackage(strings.ReplaceAll(row.ExtraPackage, "{kernel}", release)) == nil:
+		m.Package, m.Source = strings.ReplaceAll(row.ExtraPackage, "{kernel}", release), source
+		installed, _ := InstalledPackages(in.Facts)
+		there := slices.ContainsFunc(installed, func(p facts.Package) bool { return sameName(p.Name, m.Package) })
+		switch {
+		case !there:
+			m.State = StateInPackage
+		case m.State == StateUnknown:
+			m.State = StateOnDisk
+		}
+	case m.State == StateMissing:
+	case has(row.Present) && row.Sure == "measured":
+		m.State, m.Source = StateOnDisk, source
+	case has(row.Absent):
+		m.State, m.Source = StateMissing, source
+		if row.Sure != "measured" {
+			m.Note = row.Note // the report that says so
+		}
+	}
+}
+
+// flavourRow is what is documented of the flavour of the target kernel, nil for a generic kernel, another line of
+// kernels and whatever nobody looked at.
+func flavourRow(in Input) *matrix.InboxRelease {
+	if in.Matrix == nil || in.inContainer() {
+		return nil
+	}
+	s := systemOf(in)
+	kernel := kernelOf(in, s.id)
+	if kernel.kind != kernelFlavour {
+		return nil
+	}
+	row, ok := in.Matrix.Inbox(s.rowID(), s.rowVersion(), kernel.flavour)
+	if !ok {
+		return nil
+	}
+	line := row.Kernel
+	if generic, ok := in.Matrix.Inbox(s.rowID(), s.rowVersion(), ""); ok && line == "" {
+		line = generic.Kernel
+	}
+	kernel.kind, kernel.flavour = kernelDistro, "" // a flavour has the numbers of its release's line
+	if fit := kernel.fit(line, s.rowID()); fit != fitExact && fit != fitErrata {
+		return nil
+	}
+	return row
 }
 
 func blacklist(in Input, name string) string {

@@ -57,6 +57,27 @@ func MissingPackages(in Input) []profiles.Package {
 	return out
 }
 
+// PackageInstalled says that a package is on the host, which may be named with its version and architecture as rpm
+// writes them: kernel-devel-4.18.0-348.el8.x86_64.
+func PackageInstalled(in Input, name string) bool {
+	installed, _ := InstalledPackages(in.Facts)
+	return slices.ContainsFunc(installed, func(p facts.Package) bool {
+		full := p.Name + "-" + p.Version
+		return sameName(p.Name, name) || p.Version != "" && (name == full || name == full+"."+p.Arch)
+	})
+}
+
+// withModulePackages adds the packages that have modules which the kernel's own package lacks.
+func withModulePackages(in Input) []profiles.Package {
+	out := slices.Clone(in.Packages)
+	for _, m := range in.Modules {
+		if m.State == StateInPackage && !slices.ContainsFunc(out, func(p profiles.Package) bool { return p.Name == m.Package }) {
+			out = append(out, profiles.Package{Name: m.Package, Why: "kernel module " + m.Name + " of this kernel", Optional: m.Optional})
+		}
+	}
+	return out
+}
+
 // sameName compares package names where one may carry an architecture (libibverbs1:amd64).
 func sameName(a, b string) bool {
 	a, _, _ = strings.Cut(a, ":")

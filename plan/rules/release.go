@@ -51,7 +51,7 @@ func ReleaseName(in Input) string {
 			version = codename
 		}
 	}
-	return id + " " + version
+	return strings.TrimSpace(id + " " + version)
 }
 
 // ReleaseKnown says whether the inbox stack of this release was looked at.

@@ -80,8 +80,8 @@ type Input struct {
 func All() []Rule {
 	return []Rule{
 		notLinux(), container(), kernelName(), machine(), distribution(), release(), cards(), hardware(), mixedUserSpace(),
-		foreignStack(), brokenPackages(), heldPackages(),
-		kernelFiles(), kernelAge(), missingModules(), blacklistedModules(), droppedDevices(), unmaintainedDevices(), cardAge(),
+		foreignStack(), modulesDisabled(), brokenPackages(), heldPackages(),
+		kernelFiles(), kernelAge(), missingModules(), blacklistedModules(), droppedDevices(), unmaintainedDevices(), cardAge(), providerAge(),
 		systemd(), softNetdev(), softConflict(),
 	}
 }

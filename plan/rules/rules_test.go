@@ -172,7 +172,9 @@ func hosts() []struct {
 		{"card-age", "inbox", with(pci(virtio), builtIn, func(_ *facts.Facts, a *Asked) { a.Cards = []string{"connectx-10"} }), "card-newer-than-kernel", "since 6.16"},
 		{"card-age", "inbox", with(pci(virtio), builtIn, func(_ *facts.Facts, a *Asked) { a.Cards = []string{"connectx-10"}; a.Kernel = "6.16.12+deb14-amd64" }), "", ""},
 		{"card-age", "inbox", with(pci(virtio), builtIn, func(_ *facts.Facts, a *Asked) { a.Cards = []string{"connectx-5"} }), "", ""},
-		{"card-age", "inbox", with(system("rhel", "9.4", "rhel", "5.14.0-427.13.1.el9_4.x86_64"), pci(mellanoxCard("0000:01:00.0", "1027", "connectx-10")), builtIn), "", ""},
+		{"card-age", "inbox", with(system("rhel", "9.4", "rhel", "5.14.0-427.13.1.el9_4.x86_64"), pci(mellanoxCard("0000:01:00.0", "1027", "connectx-10")), builtIn), "card-newer-than-kernel", "pci:v000015B3d00001027* or pci:v000015B3d00002101*"},
+		{"card-age", "inbox", with(system("rhel", "9.4", "rhel", "5.14.0-427.13.1.el9_4.x86_64"), pci(mellanoxCard("0000:01:00.0", "101d", "connectx-6-dx")), builtIn), "", ""},
+		{"card-age", "inbox", with(system("rhel", "9.4", "rhel", "5.14.0-427.13.1.el9_4.x86_64"), pci(boundTo(mellanoxCard("0000:01:00.0", "1027", "connectx-10"), "mlx5_core")), builtIn), "", ""},
 
 		{"unmaintained-devices", "inbox", with(system("rhel", "10.1", "rhel", "6.12.0-124.8.1.el10_1.x86_64"), pci(mellanoxCard("0000:01:00.0", "a2dc", "bluefield-3"))), "device-unmaintained", "BlueField-3 [15b3:a2dc] at 0000:01:00.0"},
 		{"unmaintained-devices", "inbox", with(system("rhel", "9.7", "rhel", "5.14.0-611.5.1.el9_7.x86_64"), pci(mellanoxCard("0000:01:00.0", "a2dc", "bluefield-3"))), "", ""},
@@ -184,7 +186,12 @@ func hosts() []struct {
 		{"dropped-devices", "inbox", with(system("rhel", "7.9", "rhel", "3.10.0-1160.el7.x86_64"), pci(cx2), small), "", ""},
 		{"dropped-devices", "inbox", with(system("rhel", "8.4", "rhel", "4.18.0-305.el8.x86_64"), pci(cx3), small), "", ""},
 		{"dropped-devices", "inbox", with(system("rhel", "8.4", "rhel", "4.18.0-305.el8.x86_64"), pci(boundCX2()), small), "", ""}, // a third party's module serves it
-		{"dropped-devices", "inbox", with(system("rhel", "8.4", "rhel", "4.18.0-305.el8.x86_64"), pci(cx2)), "", ""},               // no matrix
+		{"dropped-devices", "inbox", with(system("rhel", "8.4", "rhel", "4.18.0-305.el8.x86_64"), pci(virtio), builtIn, stating("connectx-2")), "device-dropped", "15b3:6750"},
+		{"dropped-devices", "inbox", with(system("rhel", "7.9", "rhel", "3.10.0-1160.el7.x86_64"), pci(virtio), builtIn, stating("connectx-2")), "", ""},
+		{"dropped-devices", "inbox", with(system("rhel", "8.4", "rhel", "4.18.0-305.el8.x86_64"), pci(virtio), builtIn, stating("connectx-3")), "", ""},
+		{"dropped-devices", "inbox", with(system("rhel", "10.1", "rhel", "6.12.0-124.el10.x86_64"), pci(virtio), builtIn, stating("bluefield-4")), "device-dropped!", "pci_hw_disabled"},
+		{"dropped-devices", "inbox", with(system("rhel", "9.4", "rhel", "5.14.0-427.13.1.el9_4.x86_64"), pci(virtio), builtIn, stating("bluefield-4")), "", ""},
+		{"dropped-devices", "inbox", with(system("rhel", "8.4", "rhel", "4.18.0-305.el8.x86_64"), pci(cx2)), "", ""}, // no matrix
 
 		{"container", "inbox", with(on(func(f *facts.Facts) {
 			f.Platform.Container = facts.Is(true, "virt")
@@ -269,6 +276,8 @@ func hosts() []struct {
 
 		{"held-packages", "inbox", with(on(func(f *facts.Facts) { f.Packages.Held.Value = []string{"perftest"} })), "package-held!", "perftest"},
 		{"held-packages", "inbox", with(on(func(f *facts.Facts) { f.Packages.Held.Value = []string{"vim"} })), "", ""},
+		{"held-packages", "inbox", with(holds(facts.Hold{Package: "perf*", Kind: "exclude", Source: "dnf.conf"})), "package-held!", "perftest"},
+		{"held-packages", "inbox", with(holds(facts.Hold{Package: "perftest", Kind: "versionlock", Source: "versionlock.list"})), "", ""}, // of another version
 		{"held-packages", "inbox", with(on(func(f *facts.Facts) {
 			f.Packages.Held.Value = []string{"perftest"}
 			f.Packages.Installed.Value = []facts.Package{{Name: "perftest", Status: "hold ok installed"}}
@@ -300,9 +309,23 @@ func hosts() []struct {
 		{"kernel-age", "inbox", with(on(func(f *facts.Facts) { f.Kernel.Release = facts.Field[string]{} })), "", ""},
 		{"kernel-age", "inbox", nil, "", ""},
 
+		{"provider-age", "inbox", with(system("ubuntu", "22.04", "debian", "5.15.0-101-generic"), pci(mellanoxCard("0000:01:00.0", "1023", "connectx-8")), builtIn), "card-newer-than-provider", "since 40.0"},
+		{"provider-age", "inbox", with(system("ubuntu", "24.04", "debian", "6.8.0-31-generic"), pci(mellanoxCard("0000:01:00.0", "1023", "connectx-8")), builtIn), "", ""},
+		{"provider-age", "inbox", with(system("ubuntu", "24.04", "debian", "6.8.0-31-generic"), pci(mellanoxCard("0000:01:00.0", "1025", "connectx-9")), builtIn), "card-newer-than-provider", "50.0"},
+		{"provider-age", "inbox", with(system("ubuntu", "24.04", "debian", "6.8.0-31-generic"), pci(mellanoxCard("0000:01:00.0", "1025", "connectx-9")), user("libibverbs1:amd64", "56.1-1", "inbox"), builtIn), "", ""},
+		{"provider-age", "inbox", with(system("ubuntu", "24.04", "debian", "6.8.0-31-generic"), pci(virtio), stating("connectx-9"), builtIn), "card-newer-than-provider", "ConnectX-9"},
+		{"provider-age", "inbox", with(system("fedora", "99", "rhel", "6.8.0-31.fc99"), pci(mellanoxCard("0000:01:00.0", "1025", "connectx-9")), builtIn), "", ""},
+
+		{"modules-disabled", "inbox", with(locked("1")), "modules-disabled", "until the next boot"},
+		{"modules-disabled", "inbox", with(locked("1"), everyModuleLoaded), "", ""},
+		{"modules-disabled", "inbox", with(locked("0")), "", ""},
+		{"modules-disabled", "inbox", nil, "", ""},
+		{"modules-disabled", "inbox", with(locked("1"), func(_ *facts.Facts, a *Asked) { a.Kernel = "6.1.0-60-amd64" }), "", ""}, // it is not booted yet
+		{"modules-disabled", "inbox", with(locked("1"), on(func(f *facts.Facts) { f.Platform.Container = facts.Is(true, "virt") })), "", ""},
+
 		{"missing-modules", "soft", with(on(func(f *facts.Facts) {
 			f.Kernel.Config.Value["RDMA_RXE"] = "n"
-			f.Kernel.Flavour = facts.Is("cloud-amd64", "uname -r")
+			f.Kernel.Release = facts.Is("6.1.0-50-cloud-amd64", "uname -r")
 		})), "module-missing!", "linux-image-amd64"},
 		{"missing-modules", "soft", with(on(func(f *facts.Facts) {
 			f.Modules.OnDisk = []facts.DiskModule{{Name: "rdma_rxe", Path: facts.None[string]("modules.dep")}}
@@ -548,4 +571,29 @@ func TestReleaseByCodename(t *testing.T) {
 			t.Errorf("%q known: %v", want, !known)
 		}
 	}
+}
+
+func boundTo(d facts.PCIDevice, driver string) facts.PCIDevice {
+	d.Driver = facts.Is(driver, "/sys/bus/pci/devices")
+	return d
+}
+
+// stating states a generation.
+func stating(generation string) change {
+	return func(_ *facts.Facts, a *Asked) { a.Cards = []string{generation} }
+}
+
+// locked is the sysctl kernel.modules_disabled.
+func locked(value string) change {
+	return on(func(f *facts.Facts) {
+		f.Kernel.ModulesDisabled = facts.Is(value == "1", "/proc/sys/kernel/modules_disabled")
+	})
+}
+
+func everyModuleLoaded(f *facts.Facts, _ *Asked) {
+	var all []facts.LoadedModule
+	for _, name := range []string{"ib_uverbs", "rdma_ucm", "ib_umad", "mlx5_ib", "mlx5_core", "ib_core", "ib_ipoib"} {
+		all = append(all, facts.LoadedModule{Name: name})
+	}
+	f.Modules.Loaded = facts.Is(all, "/proc/modules")
 }

@@ -64,6 +64,9 @@ func confidence(b *matrix.Build) int {
 
 func (h *vendorHost) built(b *matrix.Build, code Code, effect Effect) Finding {
 	text := "kernel " + h.kernel.release + h.kernel.whose() + ": " + strings.TrimSuffix(b.Text, ".")
+	if headers := h.in.Facts.Kernel.Headers; code == OptionalBuildFails && headers.IsKnown() && !h.otherKernel {
+		text += "; the headers of the kernel are there (" + printable(headers.Value) + "), and only that fails"
+	}
 	if b.Workaround != "" && code != KernelKnownToWork {
 		text += "; what helps: " + strings.TrimSuffix(b.Workaround, ".")
 	}

@@ -117,6 +117,8 @@ func buildTools() VendorRule {
 					text += " --distro RHEL" + h.system.like
 				}
 				text += "), and again for each new kernel; then the initramfs must be made anew"
+			case h.stack == "ofed":
+				text += " (install.pl, from source packages), and again for each new kernel"
 			case h.stack == "doca-ofed":
 				text += " (doca-kernel-support), and again for each new kernel; then the initramfs must be made anew"
 			}
@@ -134,7 +136,11 @@ func buildTools() VendorRule {
 			if h.system.family == "suse" && !h.in.Facts.Modules.AllowUnsupported.Or(false) {
 				text += "; modprobe loads the modules only with allow_unsupported_modules 1"
 			}
-			return Finding{Code: BuildNeeds, Effect: Warn, Text: text, Source: "DOCA-Host and MLNX_OFED installation guides"}
+			source := "DOCA-Host and MLNX_OFED installation guides"
+			if h.stack == "ofed" && c.Layout != nil {
+				source = firstSource(c.Layout.Source, source)
+			}
+			return Finding{Code: BuildNeeds, Effect: Warn, Text: text, Source: source}
 		}))
 	}}
 }

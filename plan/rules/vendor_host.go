@@ -21,7 +21,7 @@ type vendorHost struct {
 	archSource string
 	cards      []hostCard
 	foreign    []facts.PCIDevice
-	installed  installedStack
+	installed  Standing
 	// builds are the entries of the matrix that are about this system and kernel, whatever the release.
 	builds  []matrix.Build
 	failing []*matrix.Build // of builds, those of the release that is judged that report a failure
@@ -97,7 +97,9 @@ func newVendorHost(in Input, stack string) *vendorHost {
 	}
 	h.foreign = foreignCards(in)
 	h.holdings = h.holdingsFor()
-	h.installed = installedOf(in)
+	if vendorLine(stack) {
+		h.installed, _ = VendorOnHost(in)
+	}
 	h.packages, _ = InstalledPackages(in.Facts)
 	h.fitGA = h.fitWithout()
 	h.enforced, h.enforcedSource = h.signaturesEnforced()

@@ -10,8 +10,9 @@ import (
 const PathNotKnown Code = "vendor-path-not-known"
 
 // label is the vendor's name of the system for a release, as a path has it; empty where no source names
-// it. That a table has a system tells no name: no ol8.6 was ever seen.
-func (h *vendorHost) label(c *Candidate) string {
+// it. That a table has a system tells no name: no ol8.6 was ever seen. And that a name was seen of other
+// branches tells nothing of this one, unless its table has the system: DOCA 3.2 has no sles15sp6, which 2.9 has.
+func (h *vendorHost) label(c *Candidate, documented bool) string {
 	majorOnly := c.Release.Modules == "dkms" && h.system.family != "debian"
 	if c.Layout != nil && c.Layout.Label != "" {
 		majorOnly = c.Layout.Label == "id+major"
@@ -30,10 +31,13 @@ func (h *vendorHost) label(c *Candidate) string {
 		h.labels[usual] = all
 	}
 	branch := all.branches[c.Release.Branch]
-	for _, found := range []string{branch.exact, near, branch.near, all.anywhere} {
+	for _, found := range []string{branch.exact, near, branch.near} {
 		if found != "" {
 			return found
 		}
+	}
+	if documented {
+		return all.anywhere
 	}
 	return ""
 }

@@ -26,6 +26,8 @@ func smallMatrix() *matrix.Matrix {
 				Stack: "mlnx-ofed", Name: "24.10", LTS: true, Versions: []string{">= 24.10, < 25"}, Start: "2024-10", EndStated: "2027-10", Source: []string{"https://docs.example/lts"},
 				Rows: []matrix.Row{{Evidence: matrix.ThirdParty, ID: "rocky", VersionID: "9", Source: "https://other.example/matrix"}},
 			},
+			{Stack: "doca-ofed", Name: "2.10", Versions: []string{">= 2.10, < 2.11"}, Source: []string{"https://docs.example/doca"}},
+			{Stack: "doca-ofed", Name: "3.0", Versions: []string{">= 3.0, < 3.1"}, Source: []string{"https://docs.example/doca"}},
 			{Stack: "doca-ofed", Name: "3.2", LTS: true, Versions: []string{">= 3.2, < 3.3"}, Start: "2025-10", EndComputed: "2028-10", Source: []string{"https://docs.example/doca"}},
 		},
 		Releases: []matrix.Release{
@@ -63,7 +65,7 @@ func smallMatrix() *matrix.Matrix {
 				documented("rhel", "9.4", "x86_64", "5.14.0-427.13.1.el9_4", "primary"),
 				{Evidence: matrix.DriverContainer, ID: "ubuntu", VersionID: "24.04", Source: "a manifest"},
 			}},
-			{Stack: "doca-ofed", Version: "3.0.0", Branch: "3.0", Driver: "25.04-0.6.1.0", Modules: "prebuilt-or-dkms", Cards: []string{"connectx-7"}, Source: []string{"https://docs.example/3.0"}, Rows: []matrix.Row{
+			{Stack: "doca-ofed", Version: "3.0.0", Branch: "3.0", Date: "2025-05", Driver: "25.04-0.6.1.0", Modules: "prebuilt-or-dkms", Cards: []string{"connectx-7"}, Source: []string{"https://docs.example/3.0"}, Rows: []matrix.Row{
 				{Evidence: matrix.DriverContainer, ID: "ubuntu", VersionID: "24.04", Source: "a manifest", Kernels: []string{"6.11.0-1003-nvidia"}},
 			}},
 			{Stack: "rdma-core", Version: "64.0", Branch: "64", PrivateABI: 64, Providers: []string{"mlx5"}, Source: []string{"https://core.example"}},
@@ -76,6 +78,10 @@ func smallMatrix() *matrix.Matrix {
 			{Stack: "mlnx-ofed", Card: "bluefield-3", Text: "needs DOCA-Host", Source: []string{"https://docs.example/bf3"}},
 			{Stack: "doca-ofed", Card: "connectx-4", Allowed: []string{">= 2.8, < 2.10"}, Text: "ends with 2.9 LTS", Source: []string{"https://docs.example/cx4"}},
 			{Stack: "doca-ofed", Card: "connectx-8", Allowed: []string{">= 3.0"}, Arch: []string{"x86_64"}, Text: "x86_64 only", Source: []string{"https://docs.example/cx8"}},
+		},
+		CardDrivers: []matrix.CardDriver{
+			{Card: "connectx-8", Driver: "mlx5_core", Provider: "mlx5", Devices: []string{"1023"}, FirstKernel: "5.17", Source: []string{"https://ids.example"}},
+			{Card: "connectx-2", Driver: "mlx4_core", Provider: "mlx4", Devices: []string{"6750", "6746"}, Source: []string{"https://ids.example"}},
 		},
 		Builds: []matrix.Build{
 			{ID: "49", Stack: "mlnx-ofed", Versions: []string{">= 4.9, < 5.0"}, Kernels: []string{">= 5.6"}, Text: "4.9 does not build from 5.6 on", Workaround: "an older kernel", Confidence: "high", Source: []string{"https://build.example/49"}},
@@ -101,8 +107,9 @@ func smallMatrix() *matrix.Matrix {
 		},
 		Inbox: []matrix.InboxRelease{{ID: "debian", VersionID: "12", Kernel: "6.1.176-1", Sure: "measured", Source: []string{"https://archive.example"}}},
 		Layouts: []matrix.Layout{
-			{Stack: "mlnx-ofed", Repository: "https://vendor.example/{version}/{label}", Label: "id+minor", Bundle: "MLNX_OFED_LINUX-{version}.tgz", Needs: []string{"gcc", "make", "createrepo"}},
+			{Stack: "mlnx-ofed", Repository: "https://vendor.example/{version}/{label}", Label: "id+minor", Bundle: "MLNX_OFED_LINUX-{version}.tgz", Needs: []string{"gcc", "make", "createrepo"}, Replaces: []string{"rdma-core", "librdmacm1"}},
 			{Stack: "doca-ofed", Family: "rhel", Versions: []string{">= 3.2"}, Repository: "https://vendor.example/{version}/{label}", Label: "id+major", Drops: []string{"efa", "mlx4"}},
+			{Stack: "ofed", Bundle: "OFED-{version}.tgz", Needs: []string{"openssl-devel"}, Source: []string{"announcement of OFED"}},
 			{Stack: "doca-ofed", Repository: "https://vendor.example/{version}/{label}", Label: "id+minor", Conflicts: []string{"linux-modules-doca-ofed-*"}},
 		},
 		Options: []matrix.KernelOption{

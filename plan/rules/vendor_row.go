@@ -31,6 +31,7 @@ type rowMatch struct {
 	row      *matrix.Row
 	official bool // the row names the system itself, not RHEL that it is a rebuild of
 	minor    bool // the row names the minor release; else the major one only
+	counts   bool // the row tells of this very system
 	fit      kernelFit
 	table    string // the kernel that fit compares with
 	ga       bool   // table is the first kernel of the distribution, not one of the row
@@ -50,7 +51,7 @@ func systemRow() VendorRule {
 		c.Layout = h.listing.Layout(h.system.family)
 		best, weak, otherArch := h.rows(c)
 		held := h.held(c)
-		c.Label = h.label(c)
+		c.Label = h.label(c, best != nil && best.row.Evidence == matrix.DocumentedTable)
 		if best == nil && !held && h.excludedByTable(c, weak, otherArch) {
 			return
 		}
@@ -65,8 +66,7 @@ func systemRow() VendorRule {
 		if best != nil {
 			// Another product's word for a rebuild is not the vendor's.
 			h.official = best.official && best.row.Evidence != matrix.ThirdParty && best.row.Evidence != matrix.Tested
-			// A row without a minor release counts where the vendor's repositories have none either.
-			if best.minor || best.row.Evidence == matrix.BundleName && c.Release.Modules == "dkms" {
+			if best.counts {
 				c.Evidence = best.row.Evidence
 			}
 			if best.fit != fitUntold && best.minor {
@@ -99,6 +99,8 @@ func (h *vendorHost) rows(c *Candidate) (best, weak *rowMatch, otherArch bool) {
 			return
 		}
 		m := rowMatch{row: row, official: official, minor: minor}
+		// A row without a minor release counts where the vendor's repositories have none either.
+		m.counts = minor || row.Evidence == matrix.BundleName && c.Release.Modules == "dkms"
 		h.made = h.made || minor && row.Evidence != matrix.DriverContainer
 		m.fit, m.table, m.ga = h.fitOf(row)
 		documents := row.Evidence == matrix.DocumentedTable && minor ||
@@ -124,13 +126,17 @@ func (h *vendorHost) rows(c *Candidate) (best, weak *rowMatch, otherArch bool) {
 	return best, weak, otherArch
 }
 
-// better orders rows of one kind: stronger evidence, the system's own name, the closer kernel. The
+// better orders rows of one kind: those of this very system, then stronger evidence, the system's own name, the
+// closer kernel. A matrix that pairs a branch with RHEL 8 does not hide that a bundle for RHEL 8.5 was seen. The
 // driver container says something of the container first.
 func (h *vendorHost) better(a, b *rowMatch) bool {
 	rank := func(m *rowMatch) int {
 		n := 100 * (5 - slices.Index([]matrix.Evidence{matrix.DocumentedTable, matrix.DriverContainer, matrix.ThirdParty, matrix.BundleName, matrix.Tested}, m.row.Evidence))
 		if m.row.Evidence == matrix.DriverContainer && h.in.Method != InContainer {
 			n = 150
+		}
+		if m.counts && n != 150 {
+			n += 1000
 		}
 		if m.official {
 			n += 20
@@ -389,13 +395,20 @@ func (h *vendorHost) held(c *Candidate) bool {
 			modules = ModulesPrebuilt
 		case held.DKMS:
 			modules = ModulesDKMS
+		case h.linked(c, held) != "":
+			c.warn(h.heldForLine(h.linked(c, held)))
+			modules = ModulesPrebuilt
 		default:
 			continue
+		}
+		kernel := h.kernel.release
+		if k := h.linked(c, held); modules == ModulesPrebuilt && k != "" {
+			kernel = k
 		}
 		c.Holding, c.Modules = held, modules
 		c.because(Finding{
 			Code: HeldAtHand, Effect: Warn, Source: printable(held.Origin),
-			Text: "a repository or bundle at hand holds it for " + printable(held.ID+" "+held.VersionID+" "+held.Arch) + h.heldModules(modules),
+			Text: "a repository or bundle at hand holds it for " + printable(held.ID+" "+held.VersionID+" "+held.Arch) + h.heldModules(modules, kernel),
 		})
 		return true
 	}
@@ -409,11 +422,39 @@ func (h *vendorHost) held(c *Candidate) bool {
 	return false
 }
 
-func (h *vendorHost) heldModules(modules string) string {
+func (h *vendorHost) heldModules(modules, kernel string) string {
 	if modules == ModulesDKMS {
 		return ", with module sources that DKMS builds for kernel " + orUntold(h.kernel.release)
 	}
-	return ", with modules for kernel " + h.kernel.release
+	return ", with modules for kernel " + printable(kernel)
+}
+
+// linked is the kernel of a holding whose prebuilt modules weak-updates may link for the host's: another build of the
+// same line, as with a documented kernel. Rebuilds make such builds themselves, and DKMS has no prebuilt modules.
+func (h *vendorHost) linked(c *Candidate, held *matrix.Holding) string {
+	if h.system.family != "rhel" && h.system.family != "suse" || held.ID != h.system.id || c.Release.Modules == "dkms" ||
+		h.kernel.kind != kernelDistro || slices.Contains(held.Kernels, h.kernel.release) {
+		return ""
+	}
+	if kmp, known := h.kmp(h.system.label(false)); known && (kmp.Disabled || kmp.Kernel != "" && !h.matrix.Named([]string{kmp.Kernel}, h.kernel.release)) {
+		return ""
+	}
+	for _, k := range held.Kernels {
+		if h.kernel.fit(k, h.system.id) == fitErrata {
+			return k
+		}
+	}
+	return ""
+}
+
+func (h *vendorHost) heldForLine(kernel string) Finding {
+	return h.say(cause{rule: "held for line", of: kernel}, func() Finding {
+		return Finding{
+			Code: WeakUpdatesDecide, Effect: Warn, Source: "MLNX_OFED, Application Binary Interface (ABI) incompatibility with kernel modules (weak-updates)",
+			Text: "the prebuilt modules at hand are for " + printable(kernel) + "; kernel " + h.kernel.release +
+				" is another build of the same line: they serve it when weak-updates links them, and must be built for it when no links appear",
+		}
+	})
 }
 
 // holdingsFor are those for the host's system and architecture. What is held for RHEL is held for its

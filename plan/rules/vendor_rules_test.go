@@ -42,6 +42,7 @@ var (
 	ubuntu22 = system("ubuntu", "22.04", "debian", "5.15.0-101-generic")
 	ubuntu24 = system("ubuntu", "24.04", "debian", "6.8.0-90-generic")
 	rhel98   = system("rhel", "9.8", "rhel", "5.14.0-687.24.1.el9_8.x86_64")
+	rhel76   = system("rhel", "7.6", "rhel", "3.10.0-957.el7.x86_64")
 )
 
 func secureBootOn(f *facts.Facts, _ *Asked) {
@@ -77,6 +78,16 @@ func vendorHosts() []struct {
 
 		{"vendor-path", "mlnx-ofed", new24, with(system("ol", "8.6", "rhel", "5.4.17-2136.307.3.1.el8uek.x86_64")), "~vendor-path-not-known", "--source"},
 		{"vendor-path", "mlnx-ofed", new24, with(system("centos", "9", "rhel", "5.14.0-503.el9.x86_64")), "~vendor-path-not-known", "centos 9"},
+		{"held-from-vendor", "mlnx-ofed", new24, with(user("rdma-core", "48.0-1.el9", "inbox"), holds(facts.Hold{Package: "rdma-core", Kind: "versionlock", Source: "versionlock.list"})), "!package-held", "rdma-core (versionlock)"},
+		{"held-from-vendor", "mlnx-ofed", new24, with(user("librdmacm1t64", "50.0-2build2", "inbox"), holds(facts.Hold{Package: "librdmacm1*", Kind: "exclude", Source: "dnf.conf"})), "!package-held", "librdmacm1t64"},
+		{"held-from-vendor", "mlnx-ofed", new24, with(user("rdma-core", "48.0-1.el9", "inbox"), holds(facts.Hold{Package: "rdma-core", Kind: "exclude", Repository: "epel", Source: "epel.repo"})), "-package-held", ""},
+		{"held-from-vendor", "mlnx-ofed", new24, with(user("rdma-core", "48.0-1.el9", "inbox"), holds(facts.Hold{Package: "rdma-core", Kind: "pin", Source: "preferences"})), "-package-held", ""},
+		{"held-from-vendor", "mlnx-ofed", new24, with(user("rdma-core", "48.0-1.el9", "inbox"), holds(facts.Hold{Package: "vim", Kind: "versionlock", Source: "versionlock.list"})), "-package-held", ""},
+		{"held-from-vendor", "mlnx-ofed", new24, with(holds(facts.Hold{Package: "rdma-core", Kind: "versionlock", Source: "versionlock.list"})), "-package-held", ""}, // not there, so it does not go
+		{"held-from-vendor", "mlnx-ofed", new24, with(user("mlnx-tools", "5.8", "mlnx-ofed"), vendorStack("mlnx-ofed", "4.9-7.1.0.0"), hold("mlnx-tools")), "!package-held", "mlnx-tools (hold)"},
+		{"held-from-vendor", "mlnx-ofed", new24, with(user("mlnx-tools", "24.10", "mlnx-ofed"), vendorStack("mlnx-ofed", new24), hold("mlnx-tools")), "-package-held", ""}, // in place
+		{"held-from-vendor", "rdma-core", "64.0", with(user("rdma-core", "48.0-1.el9", "inbox"), hold("rdma-core")), "-package-held", ""},                                  // beside it
+
 		{"vendor-path", "mlnx-ofed", new24, nil, "-vendor-path-not-known", ""},
 		{"vendor-path", "doca-ofed", doca32, nil, "-vendor-path-not-known", ""}, // at hand
 		{"vendor-path", "mlnx-ofed", new24, with(system("debian", "12", "debian", "6.1.0-50-amd64")), "-vendor-path-not-known", ""},
@@ -114,6 +125,8 @@ func vendorHosts() []struct {
 		{"other-cards-only", "rdma-core", "64.0", with(pci(efa)), "-foreign-hardware", ""},
 
 		{"dropped-by-kernel", "rdma-core", "44.0", with(system("centos", "8", "rhel", "4.18.0-305.el8.x86_64"), pci(cx2)), "!device-dropped", "15b3:6750"},
+		{"dropped-by-kernel", "rdma-core", "44.0", with(system("centos", "8", "rhel", "4.18.0-305.el8.x86_64"), pci(virtio), stating("connectx-2")), "~device-dropped", "15b3:6750"},
+		{"dropped-by-kernel", "rdma-core", "44.0", with(system("centos", "7", "rhel", "3.10.0-1160.el7.x86_64"), pci(virtio), stating("connectx-2")), "-device-dropped", ""},
 		{"dropped-by-kernel", "rdma-core", "44.0", with(system("centos", "7", "rhel", "3.10.0-1160.el7.x86_64"), pci(cx2)), "-device-dropped", ""},
 		{"dropped-by-kernel", "rdma-core", "44.0", with(system("centos", "8", "rhel", "6.9.1-1.el8.elrepo.x86_64"), pci(cx2)), "-device-dropped", ""},
 
@@ -160,7 +173,12 @@ func vendorHosts() []struct {
 		{"system-row", "mlnx-ofed", new24, with(system("rocky", "9.2", "rhel", "5.14.0-284.30.1.el9_2.x86_64")), "-rebuild-of-rhel", ""}, // the row covers it
 		{"system-row", "mlnx-ofed", new24, nil, "-rebuild-of-rhel", ""},
 		{"system-row", "mlnx-ofed", new24, with(system("rhel", "9.5", "rhel", "5.14.0-503.11.1.el9_5.x86_64")), "+held-at-hand", "5.14.0-503.11.1.el9_5.x86_64"},
-		{"system-row", "mlnx-ofed", new24, with(system("rhel", "9.5", "rhel", "5.14.0-503.40.1.el9_5.x86_64")), "+held-for-other-kernel", ""},
+		{"system-row", "mlnx-ofed", new24, with(system("rhel", "9.5", "rhel", "5.14.0-570.40.1.el9_6.x86_64")), "+held-for-other-kernel", ""}, // of another minor release
+		{"system-row", "mlnx-ofed", new24, with(system("rhel", "9.5", "rhel", "5.14.0-503.40.1.el9_5.x86_64")), "~weak-updates-decide", "at hand are for 5.14.0-503.11.1.el9_5.x86_64"},
+		{"system-row", "mlnx-ofed", new24, with(system("rhel", "9.5", "rhel", "5.14.0-503.40.1.el9_5.x86_64")), "+held-at-hand", "with modules for kernel 5.14.0-503.11.1"},
+		{"system-row", "mlnx-ofed", new24, with(system("rhel", "9.5", "rhel", "5.14.0-503.11.1.el9_5.x86_64")), "-weak-updates-decide", ""},
+		{"system-row", "mlnx-ofed", new24, with(system("rocky", "9.5", "rhel", "5.14.0-503.40.1.el9_5.x86_64")), "+held-for-other-kernel", ""}, // its own build
+		{"system-row", "mlnx-ofed", new24, with(system("rhel", "9.5", "rhel", "5.14.0-503.40.1.el9_5.x86_64+rt")), "+held-for-other-kernel", ""},
 		{"system-row", "mlnx-ofed", new24, nil, "-held-at-hand", ""},
 		{"system-row", "doca-ofed", doca32, nil, "+held-at-hand", "DKMS"},
 		{"system-row", "doca-ofed", doca32, with(arch("aarch64")), "-held-at-hand", ""},
@@ -225,6 +243,7 @@ func vendorHosts() []struct {
 		{"build-tools", "doca-ofed", doca32, with(system("fedora", "43", "rhel", "6.17.1-300.fc43.x86_64")), "~build-needs", "and the kernel's headers$"},
 		{"build-tools", "mlnx-ofed", new24, with(ubuntu22, on(func(f *facts.Facts) { f.Tools = []facts.Tool{{Name: "gcc", Path: facts.None[string]("which")}} })), "~build-needs", "not on this host: gcc"},
 		{"build-tools", "mlnx-ofed", new24, nil, "-build-needs", ""}, // prebuilt
+		{"build-tools", "ofed", "4.17-1", with(rhel76), "~build-needs", "install.pl"},
 
 		{"secure-boot", "mlnx-ofed", new24, with(secureBootOn), "~vendor-key-enrolment", "console"},
 		{"secure-boot", "mlnx-ofed", new24, with(secureBootOn, on(func(f *facts.Facts) {
@@ -265,6 +284,12 @@ func vendorHosts() []struct {
 		{"upgrade-path", "mlnx-ofed", new24, with(ofedInfo("MLNX_OFED_LINUX-23.10-1.1.9.0")), "-upgrade-not-in-place", ""},
 		{"upgrade-path", "mlnx-ofed", new24, with(ofedInfo("MLNX_OFED_LINUX-4.9-7.1.0.0")), "~verbs-api-changed", "built anew"},
 		{"upgrade-path", "mlnx-ofed", old49, with(ubuntu18, ofedInfo("MLNX_OFED_LINUX-4.9-4.1.7.0")), "-verbs-api-changed", ""},
+		{"upgrade-path", "mlnx-ofed", old49, with(ubuntu18, ofedInfo("MLNX_OFED_LINUX-24.10-1.1.4.0")), "~verbs-api-changed", "with the verbs of rdma-core"},
+		{"upgrade-path", "mlnx-ofed", old49, with(ubuntu18, vendorStack("doca-ofed", "3.2.1")), "~verbs-api-changed", "doca-ofed 3.2.1"},
+		{"upgrade-path", "mlnx-ofed", new24, with(vendorStack("doca-ofed", "3.2.1")), "~downgrade", "older than doca-ofed 3.2.1"},
+		{"upgrade-path", "mlnx-ofed", new24, with(vendorStack("doca-ofed", "4.0.0")), "-downgrade", ""}, // nothing tells its drivers
+		{"upgrade-path", "doca-ofed", doca32, with(vendorStack("doca-ofed", "4.0.0")), "~downgrade", "older than doca-ofed 4.0.0"},
+		{"upgrade-path", "doca-ofed", doca210, with(ofedInfo("MLNX_OFED_LINUX-24.10-1.1.4.0")), "-downgrade", ""},
 		{"upgrade-path", "mlnx-ofed", new24, with(ofedInfo("MLNX_OFED_LINUX-5.4-3.1.0.0")), "~interface-names-change", ""},
 		{"upgrade-path", "mlnx-ofed", "5.4-3.7.5.0", with(ofedInfo("MLNX_OFED_LINUX-5.4-3.1.0.0")), "-interface-names-change", ""},
 		{"upgrade-path", "mlnx-ofed", new24, with(ofedInfo("MLNX_OFED_LINUX-5.8-1.0.1.1")), "-interface-names-change", ""},
@@ -273,11 +298,31 @@ func vendorHosts() []struct {
 		{"private-abi", "rdma-core", "44.0", with(hostABI(34)), "-provider-abi-mix", ""},
 		{"private-abi", "rdma-core", "64.0", nil, "-provider-abi-mix", ""},
 
+		{"collisions", "doca-ofed", doca32, with(system("rhel", "9.8", "rhel", "5.14.0-687.12.1.el9_8.x86_64")), "~packages-collide", "libibverbs-61.0-2.el9"},
+		{"collisions", "doca-ofed", doca32, nil, "-packages-collide", ""},
+		{"collisions", "mlnx-ofed", new24, with(system("rhel", "9.8", "rhel", "5.14.0-687.12.1.el9_8.x86_64")), "-packages-collide", ""},
+		{"collisions", "doca-ofed", doca210, with(system("ubuntu", "24.04", "debian", "6.8.0-31-generic"), user("libpmix2t64:amd64", "5.0.1", "unknown"), user("openmpi-bin", "4.1.6", "unknown")), "~packages-collide", "libpmix2t64, openmpi-bin"},
+		{"collisions", "doca-ofed", doca210, with(system("ubuntu", "24.04", "debian", "6.8.0-31-generic"), user("openmpi", "4.1.7", "doca-ofed")), "-packages-collide", ""},
+		{"collisions", "doca-ofed", doca210, with(system("ubuntu", "24.04", "debian", "6.8.0-31-generic"), user("libucx0", "1.16", "unknown")), "-packages-collide", ""},
+
+		{"card-age-from-source", "rdma-core", "64.0", with(pci(mellanoxCard("0000:3b:00.0", "1023", "connectx-8"))), "~card-newer-than-kernel", "pci:v000015B3d00001023*"},
+		{"card-age-from-source", "rdma-core", "64.0", with(pci(boundTo(mellanoxCard("0000:3b:00.0", "1023", "connectx-8"), "mlx5_core"))), "-card-newer-than-kernel", ""},
+		{"card-age-from-source", "rdma-core", "64.0", nil, "-card-newer-than-kernel", ""},
+		{"card-age-from-source", "doca-ofed", doca32, with(pci(mellanoxCard("0000:3b:00.0", "1023", "connectx-8"))), "-card-newer-than-kernel", ""}, // its own driver
+
 		{"end-of-support", "mlnx-ofed", old49, with(ubuntu18), "~end-of-support", "computed"},
 		{"end-of-support", "mlnx-ofed", old49, with(ubuntu18, day("2023-05-31")), "-end-of-support", ""},
 		{"end-of-support", "mlnx-ofed", new24, with(day("2027-11-01")), "~end-of-support", "as the vendor states it"},
 		{"end-of-support", "mlnx-ofed", new24, nil, "-end-of-support", ""},
 		{"end-of-support", "mlnx-ofed", old49, with(ubuntu18, day("")), "-end-of-support", ""},
+		{"end-of-support", "mlnx-ofed", old49, with(ubuntu18, day("2023-05-31")), "~support-ends-this-month", "ends this month, 2023-05 as computed"},
+		{"end-of-support", "mlnx-ofed", old49, with(ubuntu18, day("2023-04-30")), "-support-ends-this-month", ""},
+		{"end-of-support", "mlnx-ofed", old49, with(ubuntu18, day("2023-06-01")), "-support-ends-this-month", ""},
+		{"end-of-support", "ofed", "4.17-1", with(rhel76), "~end-of-support", "no release since 4.17-1 of 2019-07-01"},
+		{"end-of-support", "ofed", "4.17-1", with(rhel76, day("2019-12-31")), "-end-of-support", ""},
+		{"end-of-support", "doca-ofed", doca210, nil, "~end-of-support", "no long-term branch and a newer one has followed it (3.0.0 of 2025-05)"},
+		{"end-of-support", "doca-ofed", doca210, with(day("2025-04-30")), "-end-of-support", ""},
+		{"end-of-support", "doca-ofed", "3.0.0", nil, "-end-of-support", ""}, // of its own no newer one is dated
 	}
 }
 
@@ -362,4 +407,12 @@ func TestCandidatesAreDeterministic(t *testing.T) {
 	if Candidates(vendorInput(t, nil), "mlnx-ofed") != nil {
 		t.Error("there are candidates without a matrix")
 	}
+}
+
+func holds(list ...facts.Hold) change {
+	return on(func(f *facts.Facts) { f.Packages.Holds = facts.Is(list, "the package manager's configuration") })
+}
+
+func hold(name string) change {
+	return on(func(f *facts.Facts) { f.Packages.Held = facts.Is([]string{name}, "dpkg-query") })
 }

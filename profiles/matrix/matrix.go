@@ -64,6 +64,9 @@ type Release struct {
 	// stated, inferred or branch-only.
 	Driver     string `json:"driver,omitempty" yaml:"driver,omitempty"`
 	DriverSure string `json:"driver_sure,omitempty" yaml:"driver_sure,omitempty"`
+	// OFEDInfo are versions that ofed_info was seen to print on hosts with the release, where that is
+	// another one than Driver.
+	OFEDInfo []string `json:"ofed_info,omitempty" yaml:"ofed_info,omitempty"`
 	// Modules is how kernel modules come: "prebuilt-or-dkms" (rpm prebuilt, deb DKMS) or "dkms".
 	Modules string `json:"modules,omitempty" yaml:"modules,omitempty"`
 	// Cards are the generations in its hardware table; empty when no table was seen. CardsSure is
@@ -87,7 +90,10 @@ type Release struct {
 	CompleteFor []string `json:"complete_for,omitempty" yaml:"complete_for,omitempty"`
 	// Withdrawn says why the release is never chosen by itself (source only, special build).
 	Withdrawn string `json:"withdrawn,omitempty" yaml:"withdrawn,omitempty"`
-	Rows      []Row  `json:"rows,omitempty" yaml:"rows,omitempty"`
+	// NoProduct says that nobody could ever install it: only its number or source was seen inside another
+	// product. It is not planned when it is named either; Withdrawn says where it was seen.
+	NoProduct bool  `json:"no_product,omitempty" yaml:"no_product,omitempty"`
+	Rows      []Row `json:"rows,omitempty" yaml:"rows,omitempty"`
 	// Doubtful are names of bundles that were seen and do not fit the release. They are no rows.
 	Doubtful []Doubtful `json:"doubtful,omitempty" yaml:"doubtful,omitempty"`
 	Notes    []string   `json:"notes,omitempty" yaml:"notes,omitempty"`
@@ -263,6 +269,10 @@ type InboxRelease struct {
 	// Present and Absent are kernel modules that its generic kernel is known to have or lack.
 	Present []string `json:"present,omitempty" yaml:"present,omitempty"`
 	Absent  []string `json:"absent,omitempty" yaml:"absent,omitempty"`
+	// Extra are kernel modules that are in a package of their own, ExtraPackage, in whose name {kernel} stands for
+	// the kernel's release.
+	Extra        []string `json:"extra,omitempty" yaml:"extra,omitempty"`
+	ExtraPackage string   `json:"extra_package,omitempty" yaml:"extra_package,omitempty"`
 	// Flavour limits the entry to a kernel flavour ("cloud-amd64", "aws"); empty is the generic one.
 	Flavour string `json:"flavour,omitempty" yaml:"flavour,omitempty"`
 	// Sure is "measured", "seen" or "inferred".

@@ -106,6 +106,10 @@ func (c *checker) release(path []any, r Release, seen map[string]bool) {
 	c.date(at(path, "date"), r.Date)
 	c.match(at(path, "driver"), stackVersion, r.Driver, "a version, such as 24.10-1.1.4.0")
 	c.oneOf(at(path, "driver_sure"), r.DriverSure, "stated", "inferred", "branch-only")
+	c.each(at(path, "ofed_info"), stackVersion, r.OFEDInfo, "a version, such as 25.10-1.7.1")
+	if r.NoProduct && r.Withdrawn == "" {
+		c.say(at(path, "no_product"), "withdrawn must say where the release was seen")
+	}
 	c.oneOf(at(path, "modules"), r.Modules, "prebuilt-or-dkms", "dkms")
 	c.each(at(path, "cards"), cardName, r.Cards, "a generation, such as connectx-6-dx")
 	c.oneOf(at(path, "cards_sure"), r.CardsSure, "listed", "carried", "assumed")
@@ -272,6 +276,13 @@ func (c *checker) inbox(path []any, r InboxRelease, seen map[string]bool) {
 	c.match(at(path, "flavour"), idPattern, r.Flavour, "a kernel flavour")
 	c.each(at(path, "present"), moduleName, r.Present, "a kernel module")
 	c.each(at(path, "absent"), moduleName, r.Absent, "a kernel module")
+	c.each(at(path, "extra"), moduleName, r.Extra, "a kernel module")
+	if name := strings.ReplaceAll(r.ExtraPackage, "{kernel}", "0"); name != "" {
+		c.match(at(path, "extra_package"), packageName, name, "a package name, in which {kernel} stands for the kernel's release")
+	}
+	if (len(r.Extra) > 0) != (r.ExtraPackage != "") {
+		c.say(path, "extra and extra_package go together")
+	}
 	for i, m := range r.Absent {
 		if slices.Contains(r.Present, m) {
 			c.say(at(path, "absent", i), "module %s is given as present and as absent", m)

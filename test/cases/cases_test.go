@@ -113,15 +113,19 @@ func planCases() map[string]answer {
 			says: []string{
 				"6.11.0-1003-nvidia-64k", "flavour nvidia-64k", "25.1.0 predates kernel 6.11", "mlnx-nvme, an optional package, fails to build",
 				"without the NVMe-oF and NFS over RDMA modules", "a newer release that lists this line of kernels",
+				"the headers of the kernel are there (linux-headers-6.11.0-1003-nvidia-64k), and only that fails",
 			},
 			never: vendors(), unsaid: []string{"headers-missing", "headers-not-told", "headers-to-install"},
-			twins: []twin{{[]string{"6.11.0-1003-nvidia-64k", "6.8.0-31-generic"}, []string{"optional-modules-fail"}}},
+			twins: []twin{
+				{[]string{"6.11.0-1003-nvidia-64k", "6.8.0-31-generic"}, []string{"optional-modules-fail"}},
+				{[]string{"{stdout: \"linux-headers-6.11.0-1003-nvidia-64k ", "{stdout: \"linux-headers-6.8.0-31-generic "}, []string{"the headers of the kernel are there"}},
+			},
 		},
 		"89-azure-ncv3-cx3pro-vf": {
 			verdict: plan.Install, stack: "inbox",
 			says: []string{
 				"ConnectX-3 or ConnectX-3 Pro (a virtual function)", "mlx4_ib", "ib_ipoib", "rdma-core", "ends with MLNX_OFED 4.9 LTS",
-				"card and firmware belong to the machine below", "--stack mlnx-ofed names it, if what only the vendor's stack has is needed",
+				"card and firmware belong to the machine below", "without a firmware update", "--stack mlnx-ofed names it, if what only the vendor's stack has is needed",
 			},
 			steps: []string{"packages", "load-modules"},
 			never: []string{"mlnx-ofed 5", "mlnx-ofed 2", "doca-ofed"},
@@ -142,17 +146,19 @@ func planCases() map[string]answer {
 				"the initramfs must be made anew", "no other minor release will do",
 			},
 			steps:  []string{"build-modules", "packages", "initramfs"},
-			unsaid: []string{"RHEL8.4", "RHEL8.6", "RHEL 8.4", "RHEL 8.6", "rhel8.4", "rhel8.6", "RHEL8.10"},
+			unsaid: []string{"kernel-devel-4.18.0", "createrepo: modules are compiled", "RHEL8.4", "RHEL8.6", "RHEL 8.4", "RHEL 8.6", "rhel8.4", "rhel8.6", "RHEL8.10"},
 			twins:  []twin{{[]string{"ID=\"rocky\"", "ID=\"rhel\""}, []string{"rebuild-of-rhel", "unofficial"}}},
 		},
 		"94-rhel73-inbox-userspace": {
 			verdict: plan.Install, stack: "inbox",
 			says: []string{
 				"libibverbs", "librdmacm", "libmlx4", "rdma: the service that loads the RDMA modules", "enable and start rdma.service", "stop and disable rdma.service",
+				"the user space is missing, no verbs library is installed", "the service is missing with its package",
 			},
 			steps: []string{"packages", "boot-service"},
 			never: vendors(),
 			twins: []twin{
+				{[]string{"libvma-8.1.4-1.el7.x86_64\\n", "libvma-8.1.4-1.el7.x86_64\\nrdma-7.3_4.7_rc2-5.el7.noarch\\nlibibverbs-1.2.1-1.el7.x86_64\\n"}, []string{"the user space is missing", "the service is missing"}},
 				{[]string{"7.3", "7.4", "3.10.0-514.el7", "3.10.0-693.el7"}, []string{"rdma.service", "libmlx4"}}, // rdma-core loads modules by udev and units of its own
 				{[]string{"7.3", "9.4", "3.10.0-514.el7", "5.14.0-427.13.1.el9_4"}, []string{"rdma.service"}},
 			},

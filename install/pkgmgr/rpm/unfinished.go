@@ -209,5 +209,8 @@ func (t Tool) carryOn(ctx context.Context, u Unfinished, m Mender) error {
 	if err != nil {
 		return err
 	}
+	if err := t.sweep(ctx, u.Comes); err != nil {
+		return err
+	}
 	return t.Drop([]string{unfinishedFile}) // when nothing was left to do, nothing else took it away
 }

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rdmactl/rdmactl/host"
+	"github.com/rdmactl/rdmactl/install"
+	"github.com/rdmactl/rdmactl/plan"
+)
+
+// An image is never activated; that its default library stays is another wish, and is only there when typed.
+func TestImageIsAsideWhenAsked(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "lib/modules/6.1.0-9-amd64"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	im, err := install.OpenImage(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer im.Close()
+	for typed, aside := range map[string]bool{"": false, plan.ActivateAuto: false, plan.ActivateNone: true} {
+		o := wishOptions{activate: typed}
+		if _, err := o.forImage(im, "6.1.0-9-amd64"); err != nil {
+			t.Fatalf("%q: %v", typed, err)
+		}
+		if req := o.request(host.Told{}, ""); req.Aside != aside || req.Activate != plan.ActivateNone {
+			t.Errorf("%q: aside %v, activation %s", typed, req.Aside, req.Activate)
+		}
+	}
+	for _, typed := range []string{plan.ActivateLive, plan.ActivateReboot} {
+		o := wishOptions{activate: typed}
+		if _, err := o.forImage(im, "6.1.0-9-amd64"); err == nil {
+			t.Errorf("--activate %s is taken", typed)
+		}
+	}
+}
