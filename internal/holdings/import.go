@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/rdmactl/rdmactl/internal/fault"
+	"github.com/rdmactl/rdmactl/internal/web"
 	"github.com/rdmactl/rdmactl/profiles/matrix"
 )
 
@@ -68,7 +69,7 @@ type importer struct {
 func Import(ctx context.Context, source string, opts Options) (Result, error) {
 	shown := source
 	if isAddress(source) {
-		shown = publicAddress(source)
+		shown = web.Public(source)
 	}
 	result, err := importSource(ctx, source, shown, opts)
 	if err == nil {

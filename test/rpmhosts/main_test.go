@@ -1,0 +1,23 @@
+// Package rpmhosts runs the real program on file trees of hosts whose packages are RPMs: Rocky Linux 9 with dnf
+// and openSUSE Leap 15.6 with zypper.
+//
+// The programs of a tree are Debian's, which has rpm, dnf and zypper too; dpkg and its database are taken out.
+// What the rpm database holds, and what the signed repository offers, is real: a kernel with its modules, and
+// rdma-core, perftest and mstflint of Debian 12, built into RPMs under the distribution's names, versions,
+// splits and places. It needs root, mmdebstrap, rpmbuild and the machine's own package sources, and runs with
+// RDMACTL_ROOTS=1.
+package rpmhosts
+
+import (
+	"fmt"
+	"os"
+	"testing"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if skipped := skips.n.Load(); skipped > 0 {
+		fmt.Printf("rpmhosts: %d tests skipped: %s\n", skipped, skips.reason.Load())
+	}
+	os.Exit(code)
+}

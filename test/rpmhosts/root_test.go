@@ -1,0 +1,356 @@
+package rpmhosts
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rdmactl/rdmactl/test/internal/cache"
+)
+
+// suite is the Debian release that the programs come from.
+const suite = "bookworm"
+
+// version changes when something else is made of the same inputs.
+const version = 2
+
+// rootPackages are the programs of a root, and the libraries that the offered packages are linked with.
+func rootPackages() []string {
+	return []string{
+		"dbus", "dnf", "gnupg", "kmod", "procps", "python3", "rpm", "systemd", "systemd-sysv", "udev", "util-linux", "zypper",
+		"libboost-filesystem1.74.0", "libbpf1", "libbsd0", "libcap2", "libelf1", "libjsoncpp25", "libmnl0", "libmuparser2v5",
+		"libnl-3-200", "libnl-route-3-200", "libpci3", "libtirpc3", "libxtables12",
+	}
+}
+
+// offeredPackages are built into RPMs.
+func offeredPackages() []string {
+	return []string{
+		"rdma-core", "libibverbs1", "ibverbs-providers", "ibverbs-utils", "librdmacm1", "rdmacm-utils", "libibumad3", "libibmad5",
+		"libibnetdisc5", "infiniband-diags", "perftest", "mstflint", "ethtool", "iproute2",
+	}
+}
+
+// fetch runs outside of the root with apt configured for it, while the package lists are there.
+const fetch = `export APT_CONFIG="$MMDEBSTRAP_APT_CONFIG"
+mkdir -p "$DEBS/partial"
+apt-get install --yes --download-only --no-remove --no-install-recommends \
+  -o Dir::Cache::Archives="$DEBS" -o APT::Sandbox::User=root -o Debug::NoLocking=true linux-image-amd64 $OFFERED
+rm -rf "$DEBS/partial" "$DEBS/lock"`
+
+type counter struct {
+	n      atomic.Int64
+	reason atomic.Value
+}
+
+var skips counter
+
+// need skips a test, and counts the skip, where hosts cannot be made.
+func need(t *testing.T) {
+	t.Helper()
+	why := ""
+	switch {
+	case os.Getenv("RDMACTL_ROOTS") != "1":
+		why = "set RDMACTL_ROOTS=1 to install with dnf and zypper; making the first root takes minutes"
+	case os.Geteuid() != 0:
+		why = "needs root: a root file system is made and entered"
+	default:
+		for _, program := range []string{"mmdebstrap", "rpmbuild", "rpmsign", "createrepo_c", "gpg", "dpkg-deb", "depmod"} {
+			if _, err := exec.LookPath(program); err != nil {
+				why = "needs " + program + ": test/prepare installs it"
+			}
+		}
+	}
+	if why != "" {
+		skips.n.Add(1)
+		skips.reason.Store(why)
+		t.Skip(why)
+	}
+}
+
+// programs is a directory with root/, the programs that all roots have, and debs/, what is built into RPMs.
+func programs(t *testing.T, c *cache.Cache) string {
+	t.Helper()
+	hash, err := cache.Key(1, suite, rootPackages(), offeredPackages(), fetch)
+	must(t, err)
+	dir, err := c.Get("rpmprograms-"+suite, hash, func(dir string) error {
+		t.Logf("making a root of Debian %s, about two minutes", suite)
+		args := []string{"mmdebstrap", "--variant=minbase", "--quiet", "--include=" + strings.Join(rootPackages(), ","), "--customize-hook=" + fetch}
+		for _, glob := range []string{"/usr/share/doc/*", "/usr/share/man/*", "/usr/share/info/*", "/usr/share/locale/*", "/usr/share/lintian/*"} {
+			args = append(args, "--dpkgopt=path-exclude="+glob)
+		}
+		cmd := exec.Command("nice", append(args, suite, filepath.Join(dir, "root"))...)
+		cmd.Env = append(os.Environ(), "DEBS="+filepath.Join(dir, "debs"), "OFFERED="+strings.Join(offeredPackages(), " "))
+		return run(cmd)
+	})
+	must(t, err)
+	return dir
+}
+
+// system is a distribution that a root poses as.
+type system struct {
+	name    string // of the scenario, and of the repository
+	manager string
+	other   []string // programs of another manager, which it does not have
+	release string   // /etc/os-release
+	dbpath  string   // where its rpm has the database
+	// suffix makes a release of the distribution of one of Debian's: 2 is 2.el9 there.
+	suffix func(revision string) string
+	vendor string   // as its packages name their maker
+	repos  string   // directory of its repository files
+	kernel string   // package of the kernel
+	offers []recipe // what its repository has
+	want   []string // packages that the profile inbox brings for ConnectX-5
+}
+
+func systems() []system {
+	return []system{
+		{
+			name: "rocky9", manager: "dnf", other: []string{"usr/bin/zypper"},
+			release: "NAME=\"Rocky Linux\"\nVERSION=\"9.4 (Blue Onyx)\"\nID=\"rocky\"\nID_LIKE=\"rhel centos fedora\"\nVERSION_ID=\"9.4\"\n" +
+				"PLATFORM_ID=\"platform:el9\"\nPRETTY_NAME=\"Rocky Linux 9.4 (Blue Onyx)\"\n",
+			dbpath: "/var/lib/rpm", repos: "etc/yum.repos.d", kernel: "kernel-core",
+			suffix: func(revision string) string { return revision + ".el9" },
+			vendor: "Rocky Enterprise Software Foundation",
+			offers: rockyPackages(),
+			want: []string{
+				"rdma-core", "libibverbs", "libibverbs-utils", "librdmacm", "librdmacm-utils", "infiniband-diags", "perftest", "mstflint", "ethtool", "iproute",
+			},
+		},
+		{
+			name: "leap156", manager: "zypper", other: []string{"usr/bin/dnf", "usr/bin/dnf-3", "usr/bin/yum"},
+			release: "NAME=\"openSUSE Leap\"\nVERSION=\"15.6\"\nID=\"opensuse-leap\"\nID_LIKE=\"suse opensuse\"\nVERSION_ID=\"15.6\"\nPRETTY_NAME=\"openSUSE Leap 15.6\"\n",
+			dbpath:  "/usr/lib/sysimage/rpm", repos: "etc/zypp/repos.d", kernel: "kernel-default",
+			suffix: func(revision string) string { return "150600." + revision },
+			vendor: "SUSE LLC <https://www.suse.com/>",
+			offers: leapPackages(),
+			want: []string{
+				"rdma-core", "libibverbs1", "libibverbs", "libmlx5-1", "libibverbs-utils", "librdmacm1", "librdmacm-utils", "infiniband-diags",
+				"perftest", "mstflint", "ethtool", "iproute2",
+			},
+		},
+	}
+}
+
+// material is what is made once and kept, and nobody changes.
+type material struct {
+	system
+	root   string // root of the host, with its kernel
+	repos  string // directory with a directory for each repository, and the key
+	kernel string // release
+}
+
+// release is the package that stands for the distribution.
+func (s system) releasePackage() recipe {
+	name, provides := "rocky-release", []string{"Provides: system-release = 9.4", "Provides: system-release(releasever) = 9", "Provides: redhat-release = 9.4"}
+	if s.manager == "zypper" {
+		name, provides = "openSUSE-release", []string{"Provides: distribution-release", "Provides: product(Leap) = 15.6"}
+	}
+	return recipe{name: name, version: "1-1", relations: append(provides, "Provides: /bin/sh"), fill: func(tree string) error {
+		return put(tree+"/usr/share/"+name+"/release", s.release)
+	}}
+}
+
+// prepared makes the material of a system.
+func prepared(t *testing.T, s system) material {
+	t.Helper()
+	need(t)
+	c, err := cache.Open()
+	must(t, err)
+	base := programs(t, c)
+	trusted, stranger := signerOf(t, c, "trusted"), signerOf(t, c, "stranger")
+	hash, err := cache.Key(version, filepath.Base(base), s.name, s.release, s.dbpath, s.vendor, s.kernel, recipeWords(s.offers), trusted.home, stranger.home)
+	must(t, err)
+	dir, err := c.Get("rpmhost-"+s.name, hash, func(dir string) error {
+		t.Logf("making the packages and the root of %s, about a minute", s.name)
+		return errors.Join(s.make(dir, base, trusted, stranger), trusted.stop(), stranger.stop())
+	})
+	must(t, err)
+	m := material{system: s, root: filepath.Join(dir, "root"), repos: filepath.Join(dir, "repos")}
+	found, err := filepath.Glob(m.root + "/usr/lib/modules/*")
+	must(t, err)
+	if len(found) != 1 {
+		t.Fatalf("the root has the kernels %v", found)
+	}
+	m.kernel = filepath.Base(found[0])
+	return m
+}
+
+// make makes the root and the repositories.
+func (s system) make(dir, base string, trusted, stranger signer) error {
+	root, repos := filepath.Join(dir, "root"), filepath.Join(dir, "repos")
+	if err := run(exec.Command("cp", "--archive", "--no-target-directory", filepath.Join(base, "root"), root)); err != nil {
+		return err
+	}
+	// dpkg is not on such a host: its programs and its database go, apt's too.
+	for _, pattern := range append([]string{
+		"usr/bin/dpkg*", "usr/bin/apt*", "usr/lib/dpkg", "usr/lib/apt", "usr/share/dpkg", "etc/dpkg", "etc/apt", "etc/debian_version", "etc/os-release",
+		"usr/lib/os-release", "var/lib/dpkg", "var/lib/apt", "var/cache/apt", "var/cache/debconf", "etc/kernel",
+	}, s.other...) {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			return err
+		}
+		for _, f := range found {
+			if err := os.RemoveAll(f); err != nil {
+				return err
+			}
+		}
+	}
+	key, err := trusted.public()
+	if err != nil {
+		return err
+	}
+	errs := []error{
+		put(root+"/etc/os-release", s.release),
+		put(root+"/etc/rpm/macros", "%_dbpath "+s.dbpath+"\n%_install_langs all\n"),
+		put(root+"/etc/ld.so.conf.d/00-lib64.conf", "/usr/lib64\n"),
+		put(root+"/etc/pki/rpm-gpg/RPM-GPG-KEY-test", string(key)),
+		os.RemoveAll(root + "/var/lib/rpm"), os.MkdirAll(root+s.dbpath, 0o755), os.MkdirAll(filepath.Join(root, s.repos), 0o755),
+	}
+	if s.manager == "zypper" {
+		errs = append(errs, os.Symlink("../.."+s.dbpath, root+"/var/lib/rpm"),
+			put(root+"/etc/zypp/zypp.conf", "[main]\nmultiversion = provides:multiversion(kernel)\n")) // as SUSE ships it
+	} else {
+		errs = append(errs, put(root+"/etc/dnf/dnf.conf", "[main]\ngpgcheck=1\ninstallonly_limit=3\nclean_requirements_on_remove=True\nbest=True\n"),
+			put(root+"/etc/redhat-release", "Rocky Linux release 9.4 (Blue Onyx)\n"))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	seed := filepath.Join(root, "seed")
+	kernel, err := s.kernelRecipe(filepath.Join(base, "debs"))
+	if err != nil {
+		return err
+	}
+	for _, p := range []recipe{s.releasePackage(), kernel} {
+		if err := p.build(seed, root, s.vendor); err != nil {
+			return err
+		}
+	}
+	if err := run(chroot(root, "rpmkeys --import /etc/pki/rpm-gpg/RPM-GPG-KEY-test && rpm --install --force-debian /seed/*.rpm && depmod "+kernel.kernel+" && ldconfig")); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(seed); err != nil {
+		return err
+	}
+	return s.repositories(repos, root, filepath.Join(base, "debs"), trusted, stranger)
+}
+
+// chroot runs a script in a root that is being made.
+func chroot(root, script string) *exec.Cmd {
+	cmd := exec.Command("unshare", "--mount", "--propagation", "private", "sh", "-ec", `mount -t proc proc "$1/proc"; exec chroot "$1" /bin/sh -ec "$2"`, "sh", root, script)
+	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C"}
+	return cmd
+}
+
+// image is one root of one test: an overlay over the kept one, or a copy of it.
+type image struct {
+	material
+	root  string
+	state string // directory beside it
+}
+
+// newImage makes a host whose only package source is the named repository, at url.
+func newImage(t *testing.T, s system, repository string) image {
+	t.Helper()
+	m := prepared(t, s)
+	base, err := os.MkdirTemp(filepath.Dir(filepath.Dir(m.root)), "run-rpmhost-")
+	must(t, err)
+	t.Cleanup(func() { must(t, os.RemoveAll(base)) })
+	im := image{material: m, root: filepath.Join(base, "root"), state: base}
+	upper, work := filepath.Join(base, "upper"), filepath.Join(base, "work")
+	for _, dir := range []string{im.root, upper, work} {
+		must(t, os.Mkdir(dir, 0o755))
+	}
+	err = unix.Mount("overlay", im.root, "overlay", 0, "lowerdir="+m.root+",upperdir="+upper+",workdir="+work)
+	if err == nil {
+		t.Cleanup(func() { must(t, unix.Unmount(im.root, unix.MNT_DETACH)) })
+		t.Cleanup(func() { im.quiet(t) })
+	} else {
+		must(t, run(exec.Command("cp", "--archive", "--no-target-directory", m.root, im.root)))
+	}
+	im.uses(t, serve(t, m.repos)+"/"+repository)
+	return im
+}
+
+// uses configures the only repository, as the distribution's files do.
+func (im image) uses(t *testing.T, url string) {
+	t.Helper()
+	const key = "gpgkey=file:///etc/pki/rpm-gpg/RPM-GPG-KEY-test\n"
+	text := "[base]\nname=the distribution\nbaseurl=" + url + "\nenabled=1\ngpgcheck=1\nrepo_gpgcheck=1\n" + key
+	if im.manager == "zypper" {
+		text += "autorefresh=1\ntype=rpm-md\n"
+	}
+	must(t, put(im.path(im.system.repos+"/base.repo"), text))
+}
+
+// quiet waits until nobody works on the root any more.
+func (im image) quiet(t *testing.T) {
+	t.Helper()
+	eventually(t, "the end of all runs", func() bool {
+		all, err := filepath.Glob("/proc/[0-9]*/cmdline")
+		must(t, err)
+		for _, file := range all {
+			if text, err := os.ReadFile(file); err == nil && bytes.Contains(text, []byte(im.root)) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func (im image) path(rel string) string { return filepath.Join(im.root, rel) }
+
+// put writes a file and the directories above it.
+func put(file, text string) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return os.WriteFile(file, []byte(text), 0o644)
+}
+
+// run runs a command and puts what it said into the error.
+func run(cmd *exec.Cmd) error {
+	var said bytes.Buffer
+	if cmd.Stdout == nil {
+		cmd.Stdout = &said
+	}
+	cmd.Stderr = &said
+	if err := cmd.Run(); err != nil {
+		text := said.Bytes()
+		return fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, text[max(0, len(text)-4000):])
+	}
+	return nil
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// program is rdmactl as it is released, built once.
+var program = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "rdmactl-rpmhosts-")
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "rdmactl")
+	cmd := exec.Command("go", "build", "-trimpath", "-o", file, "../../cmd/rdmactl")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	return file, run(cmd)
+})
