@@ -61,8 +61,9 @@ func masked() []string {
 // image is a disk with what boots it.
 type image struct{ disk, kernel, initrd string }
 
-// image returns the suite's disk, with the agent and the repositories on it.
-func (c *cache) image(s Suite) (image, string, error) {
+// image returns the suite's disk, with the agent and the repositories on it, changed as change says; nil changes
+// nothing.
+func (c *cache) image(s Suite, change *Change) (image, string, error) {
 	root, err := c.root(s)
 	if err != nil {
 		return image{}, "", err
@@ -79,15 +80,23 @@ func (c *cache) image(s Suite) (image, string, error) {
 	if err != nil {
 		return image{}, "", err
 	}
-	hash, err := key(imageVersion, filepath.Base(root), filepath.Base(agent), filepath.Base(trusted.home),
-		agentUnit, networkUnit, masked(), sourceLine(RepoGood), diskSize)
+	made := []any{
+		imageVersion, filepath.Base(root), filepath.Base(agent), filepath.Base(trusted.home),
+		agentUnit, networkUnit, masked(), sourceLine(RepoGood), diskSize,
+	}
+	kind, stageOf := "image-"+s.Name, linkTree
+	if change != nil {
+		made = append(made, change.Key, change.source.SHA256)
+		kind, stageOf = change.Name+"-"+s.Name, copyTree // its programs write into files in place
+	}
+	hash, err := key(made...)
 	if err != nil {
 		return image{}, "", err
 	}
-	dir, err := c.get("image-"+s.Name, hash, func(dir string) error {
+	dir, err := c.get(kind, hash, func(dir string) error {
 		begin := time.Now()
 		stage := filepath.Join(dir, "stage")
-		if err := linkTree(filepath.Join(root, "root"), stage); err != nil {
+		if err := stageOf(filepath.Join(root, "root"), stage); err != nil {
 			return err
 		}
 		if err := makeRepos(filepath.Join(stage, "srv"), filepath.Join(root, "debs"), s.Name, trusted, stranger); err != nil {
@@ -95,6 +104,11 @@ func (c *cache) image(s Suite) (image, string, error) {
 		}
 		if err := furnish(stage, s, agent, trusted); err != nil {
 			return err
+		}
+		if change != nil {
+			if err := change.Build(stage, change.source); err != nil {
+				return err
+			}
 		}
 		for _, name := range []string{"vmlinuz", "initrd.img"} {
 			found, err := filepath.Glob(filepath.Join(stage, "boot", name+"-*"))

@@ -27,16 +27,22 @@ type Machine struct {
 // first. The root of the suite, its disk and the snapshot are made when they are not in the cache.
 func Boot(t testing.TB, s Suite) *Machine {
 	t.Helper()
-	return boot(t, s, true)
+	return boot(t, s, nil, true)
+}
+
+// BootChanged returns such a machine whose root was changed before it became a disk.
+func BootChanged(t testing.TB, s Suite, change Change) *Machine {
+	t.Helper()
+	return boot(t, s, &change, true)
 }
 
 // ColdBoot returns a machine that really booted, from the suite's disk, for scenarios about booting.
 func ColdBoot(t testing.TB, s Suite) *Machine {
 	t.Helper()
-	return boot(t, s, false)
+	return boot(t, s, nil, false)
 }
 
-func boot(t testing.TB, s Suite, warm bool) *Machine {
+func boot(t testing.TB, s Suite, change *Change, warm bool) *Machine {
 	t.Helper()
 	sc := newScenario(t, s)
 	reason, err := ready(sc)
@@ -50,15 +56,20 @@ func boot(t testing.TB, s Suite, warm bool) *Machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := c.machine(t, s, sc, warm)
+	m, err := c.machine(t, s, change, sc, warm)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m
 }
 
-func (c *cache) machine(t testing.TB, s Suite, sc *scenario, warm bool) (*Machine, error) {
-	img, name, err := c.image(s)
+func (c *cache) machine(t testing.TB, s Suite, change *Change, sc *scenario, warm bool) (*Machine, error) {
+	if change != nil {
+		if err := change.settle(c); err != nil {
+			return nil, err
+		}
+	}
+	img, name, err := c.image(s, change)
 	if err != nil {
 		return nil, err
 	}

@@ -246,6 +246,11 @@ func replace(path string, text []byte) error {
 	return os.WriteFile(path, text, 0o644)
 }
 
+// copyTree makes dst a copy of src.
+func copyTree(src, dst string) error {
+	return run(exec.Command("cp", "--archive", "--reflink=auto", "--no-target-directory", src, dst))
+}
+
 // linkTree makes dst a copy of src that shares the files' content. Never write into it in place.
 func linkTree(src, dst string) error {
 	if err := os.MkdirAll(filepath.Dir(dst), 0o755); err != nil {

@@ -9,6 +9,14 @@ type Suite struct {
 	// splitUsr says that mmdebstrap leaves /bin and /usr/bin apart, as no installed host of that
 	// release has them (Debian 11).
 	splitUsr bool
+	// buildTools says that the repository offers what rdma-core is built with, see WithBuildTools.
+	buildTools bool
+}
+
+// WithBuildTools is the suite with a repository that also offers what profile edge builds rdma-core with.
+func (s Suite) WithBuildTools() Suite {
+	s.buildTools = true
+	return s
 }
 
 // Bullseye is Debian 11.
@@ -41,11 +49,17 @@ func (s Suite) repoPackages() []string {
 	if s.soname64 {
 		t64 = "t64"
 	}
-	return []string{
+	var tools []string
+	if s.buildTools {
+		tools = []string{
+			"build-essential", "cmake", "ninja-build", "pkg-config", "libnl-3-dev", "libnl-route-3-dev", "libudev-dev", "libsystemd-dev",
+		}
+	}
+	return append([]string{
 		"rdma-core", "libibverbs1", "ibverbs-providers", "ibverbs-utils", "librdmacm1" + t64,
 		"rdmacm-utils", "libibumad3", "libibmad5", "libibnetdisc5" + t64, "infiniband-diags",
 		"perftest", "mstflint", "ethtool", "opensm", "ibacm", "srptools", "pciutils",
-	}
+	}, tools...)
 }
 
 // forbidden are name patterns (path.Match) of packages that must not be in a root.
