@@ -99,25 +99,7 @@ func TestKilled(t *testing.T) {
 	for _, way := range []string{"resume", "rollback"} {
 		for _, point := range points {
 			t.Run(way+" "+point.name, func(t *testing.T) {
-				im := newImage(t)
-				// The log of the packages that made the image is not of this run.
-				must(t, os.WriteFile(im.path("var/log/dpkg.log"), nil, 0o644))
-				before, packages := im.guarded(t), im.packages(t)
-				cmd := command(t, "install", "--root", im.root, "--profile", "inbox", "--yes")
-				must(t, cmd.Start())
-				pid := 0
-				eventually(t, point.name, func() bool {
-					if p := im.worker(); p != 0 {
-						pid = p
-					}
-					return pid != 0 && point.at(im)
-				})
-				must(t, syscall.Kill(pid, syscall.SIGKILL))
-				err := cmd.Wait()
-				var ended *exec.ExitError
-				if point.name != "at once" && (!errors.As(err, &ended) || ended.ExitCode() != 1) {
-					t.Errorf("the front-end ended with %v, want exit 1", err)
-				}
+				im, before, packages := killedAt(t, point.name, point.at)
 				if left := im.inside(t); len(left) != 0 {
 					t.Errorf("processes are left in the image: %v", left)
 				}
@@ -152,6 +134,43 @@ func TestKilled(t *testing.T) {
 		}
 	}
 	t.Logf("%d points tried, %d came back", tried, back)
+}
+
+// killedAt is an image whose run was killed at a point, and what the image was before. A run that had ended when
+// the signal came is tried again.
+func killedAt(t *testing.T, name string, at func(image) bool) (im image, before tree, packages map[string]string) {
+	t.Helper()
+	const tries = 4
+	for n := range tries {
+		im = newImage(t)
+		// The log of the packages that made the image is not of this run.
+		must(t, os.WriteFile(im.path("var/log/dpkg.log"), nil, 0o644))
+		before, packages = im.guarded(t), im.packages(t)
+		cmd := command(t, "install", "--root", im.root, "--profile", "inbox", "--yes")
+		must(t, cmd.Start())
+		pid := 0
+		eventually(t, name, func() bool {
+			if p := im.worker(); p != 0 {
+				pid = p
+			}
+			return pid != 0 && at(im)
+		})
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+			t.Fatal(err)
+		}
+		err := cmd.Wait()
+		if err == nil {
+			t.Logf("the run had ended before it was killed (%d of %d tries)", n+1, tries)
+			continue
+		}
+		var ended *exec.ExitError
+		if name != "at once" && (!errors.As(err, &ended) || ended.ExitCode() != 1) {
+			t.Errorf("the front-end ended with %v, want exit 1", err)
+		}
+		return im, before, packages
+	}
+	t.Fatalf("no run of %d could be killed at this point", tries)
+	return im, before, packages
 }
 
 // dpkgAudit asks the image's own dpkg.

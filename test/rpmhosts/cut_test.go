@@ -77,23 +77,7 @@ func TestKilled(t *testing.T) {
 			for _, point := range points {
 				t.Run(way+" "+point.name, func(t *testing.T) {
 					tried++
-					im := newImage(t, s, good)
-					files, packages := im.files(t), im.packages(t)
-					cmd := command(t, im.args("install", "--yes")...)
-					must(t, cmd.Start())
-					pid := 0
-					eventually(t, point.name, func() bool {
-						if p := im.worker(); p != 0 {
-							pid = p
-						}
-						return pid != 0 && point.at(im)
-					})
-					must(t, syscall.Kill(pid, syscall.SIGKILL))
-					err := cmd.Wait()
-					var ended *exec.ExitError
-					if point.name != "at once" && (!errors.As(err, &ended) || ended.ExitCode() != 1) {
-						t.Errorf("the front-end ended with %v, want exit 1", err)
-					}
+					im, files, packages := killedAt(t, s, point)
 					changed := strings.Contains(im.journal(), `"step-started"`)
 					t.Logf("killed with %d of the files and %d of the packages that differ", len(files.changed(im.files(t))), len(packages.changed(im.packages(t))))
 					switch {
@@ -116,4 +100,39 @@ func TestKilled(t *testing.T) {
 		}
 	})
 	t.Logf("%d points tried, %d came back", tried, back)
+}
+
+// killedAt is a host whose run was killed at a point, and what it was before. A run that had ended when the signal
+// came is tried again.
+func killedAt(t *testing.T, s system, point killPoint) (im image, files, packages tree) {
+	t.Helper()
+	const tries = 4
+	for n := range tries {
+		im = newImage(t, s, good)
+		files, packages = im.files(t), im.packages(t)
+		cmd := command(t, im.args("install", "--yes")...)
+		must(t, cmd.Start())
+		pid := 0
+		eventually(t, point.name, func() bool {
+			if p := im.worker(); p != 0 {
+				pid = p
+			}
+			return pid != 0 && point.at(im)
+		})
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+			t.Fatal(err)
+		}
+		err := cmd.Wait()
+		if err == nil {
+			t.Logf("the run had ended before it was killed (%d of %d tries)", n+1, tries)
+			continue
+		}
+		var ended *exec.ExitError
+		if point.name != "at once" && (!errors.As(err, &ended) || ended.ExitCode() != 1) {
+			t.Errorf("the front-end ended with %v, want exit 1", err)
+		}
+		return im, files, packages
+	}
+	t.Fatalf("no run of %d could be killed at this point", tries)
+	return im, files, packages
 }
