@@ -1,6 +1,8 @@
 package install
 
 import (
+	"slices"
+
 	"github.com/rdmactl/rdmactl/internal/fault"
 	"github.com/rdmactl/rdmactl/plan"
 )
@@ -21,11 +23,19 @@ func Able(p plan.Plan) error {
 		"cannot install: %s; nothing was changed", why)
 }
 
-// Allowed stops before a combination that nothing documents, unless the user takes the risk by name.
+// Allowed stops before a combination that nothing documents, unless the user takes the risk by name. A release that
+// is on the host already and stays is no risk to take.
 func Allowed(p plan.Plan, unknown bool) error {
-	if unknown || p.Verdict != plan.Install || p.Chosen == nil || p.Chosen.Stack == "inbox" || p.Chosen.Status != plan.Unknown {
+	if unknown || p.Verdict != plan.Install || p.Chosen == nil || p.Chosen.Stack == "inbox" || p.Chosen.Status != plan.Unknown || !bringsStack(p) {
 		return nil
 	}
 	return fault.New(fault.Stopped, "unknown-combination", "the warnings of `rdmactl plan` say what is risked; --allow-unknown takes it",
 		"cannot install %s %s: nothing documents it for this host; nothing was changed", p.Chosen.Stack, p.Chosen.Version)
+}
+
+// bringsStack says that the plan brings a stack, not only files beside one that is there.
+func bringsStack(p plan.Plan) bool {
+	return slices.ContainsFunc(p.Steps, func(s plan.Step) bool {
+		return slices.Contains([]plan.Kind{plan.KindPackages, plan.KindRepository, plan.KindBuild, plan.KindActivate}, s.Kind)
+	})
 }

@@ -43,16 +43,22 @@ func TestAble(t *testing.T) {
 }
 
 func TestAllowed(t *testing.T) {
-	unknown := plan.Plan{Verdict: plan.Install, Chosen: &plan.Choice{Stack: "mlnx-ofed", Version: "24.10-4.1.4.0", Status: plan.Unknown}}
+	unknown := plan.Plan{Verdict: plan.Install, Chosen: &plan.Choice{Stack: "mlnx-ofed", Version: "24.10-4.1.4.0", Status: plan.Unknown}, Steps: []plan.Step{{ID: "repository", Kind: plan.KindRepository}}}
 	var f *fault.Error
 	if err := Allowed(unknown, false); !errors.As(err, &f) || f.Kind != fault.Stopped || f.Code != "unknown-combination" || f.Hint == "" {
 		t.Errorf("an unknown combination was let through: %v", err)
 	}
+	unknown.Steps = []plan.Step{{ID: "packages", Kind: plan.KindPackages}}
+	if err := Allowed(unknown, false); !errors.As(err, &f) {
+		t.Errorf("packages of an unknown combination were let through: %v", err)
+	}
+	stays := unknown
+	stays.Steps = []plan.Step{{ID: "memlock", Kind: plan.KindFiles}}
 	documented := unknown
 	documented.Chosen = &plan.Choice{Stack: "mlnx-ofed", Status: plan.Supported}
 	inbox := unknown
 	inbox.Chosen = &plan.Choice{Stack: "inbox", Status: plan.Unknown}
-	for name, err := range map[string]error{"with the switch": Allowed(unknown, true), "documented": Allowed(documented, false), "inbox": Allowed(inbox, false)} {
+	for name, err := range map[string]error{"with the switch": Allowed(unknown, true), "documented": Allowed(documented, false), "one that stays": Allowed(stays, false), "inbox": Allowed(inbox, false)} {
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
