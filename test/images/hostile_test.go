@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/rdmactl/rdmactl/test/internal/rootlab"
 )
 
 // debian builds a package of the name and version that a plan will ask for, with a maintainer script.
@@ -21,7 +23,7 @@ func debian(t *testing.T, name, version, postinst string) string {
 	must(t, os.WriteFile(filepath.Join(dir, "tree/DEBIAN/control"), []byte(control), 0o644))
 	must(t, os.WriteFile(filepath.Join(dir, "tree/DEBIAN/postinst"), []byte(postinst), 0o755))
 	file := filepath.Join(dir, name+"_"+strings.ReplaceAll(version, ":", "%3a")+"_amd64.deb")
-	must(t, run(exec.Command("dpkg-deb", "-Znone", "--root-owner-group", "--build", filepath.Join(dir, "tree"), file)))
+	must(t, rootlab.Run(exec.Command("dpkg-deb", "-Znone", "--root-owner-group", "--build", filepath.Join(dir, "tree"), file)))
 	return file
 }
 
@@ -30,9 +32,7 @@ func debian(t *testing.T, name, version, postinst string) string {
 func TestHostilePackage(t *testing.T) {
 	whole, err := os.ReadFile("testdata/postinst.py")
 	must(t, err)
-	if whyNot() != "" {
-		prepared(t)
-	}
+	prepared(t) // skips before a package is built
 	im := newImage(t, debian(t, "ethtool", "2:99", string(whole)))
 	victim := exec.Command("sleep", "600")
 	must(t, victim.Start())
@@ -42,11 +42,11 @@ func TestHostilePackage(t *testing.T) {
 	outside := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(outside, "kept"), []byte("of the build host"), 0o644))
 	var root unix.Stat_t
-	must(t, unix.Stat(im.state, &root)) // the disk that the image lies on
+	must(t, unix.Stat(im.State, &root)) // the disk that the image lies on
 	disk := fmt.Sprintf("%d:%d", unix.Major(root.Dev), unix.Minor(root.Dev))
-	must(t, os.MkdirAll(im.path("opt"), 0o755))
-	must(t, unix.Mknod(im.path("opt/disk"), unix.S_IFBLK|0o666, int(root.Dev)))
-	if f, err := os.Open(im.path("opt/disk")); err != nil {
+	must(t, os.MkdirAll(im.Path("opt"), 0o755))
+	must(t, unix.Mknod(im.Path("opt/disk"), unix.S_IFBLK|0o666, int(root.Dev)))
+	if f, err := os.Open(im.Path("opt/disk")); err != nil {
 		t.Logf("the node is of no use outside of the image either: %v", err)
 	} else {
 		must(t, f.Close())
@@ -60,7 +60,7 @@ func TestHostilePackage(t *testing.T) {
 	if v := im.packages(t)["ethtool"]; v != "2:99" {
 		t.Fatalf("the hostile package is not installed: %q", v)
 	}
-	told, err := os.ReadFile(im.path("told"))
+	told, err := os.ReadFile(im.Path("told"))
 	must(t, err)
 	t.Logf("the package says:\n%s", told)
 	lines := strings.Split(strings.TrimSpace(string(told)), "\n")
@@ -114,19 +114,17 @@ exit 1
 func TestScriptTurnsOnTheJournal(t *testing.T) {
 	for _, what := range []string{"run", "runs", "state", "backup", "output", "log", "logs", "lock"} {
 		t.Run(what, func(t *testing.T) {
-			if whyNot() != "" {
-				prepared(t)
-			}
+			prepared(t) // skips before a package is built
 			im := newImage(t, debian(t, "ethtool", "2:99", turncoat))
 			outside := t.TempDir()
 			for _, name := range []string{"kept", "environment", "rdmactl"} { // the last two are what a worker removes
 				must(t, os.WriteFile(filepath.Join(outside, name), []byte("of the build host"), 0o644))
 			}
-			before := treeOf(t, outside, []string{"."}, nil)
+			before := rootlab.TreeOf(t, outside, rootlab.View{})
 			im.write(t, "given", "outside="+outside+"\nwhat="+what+"\n", 0o644)
 			// A file that the run would keep a copy of.
 			im.write(t, "etc/modules-load.d/rdmactl.conf", "# the administrator's\n", 0o644)
-			cmd := command(t, "install", "--root", im.root, "--profile", "inbox", "--yes")
+			cmd := lab.Command(t, "install", "--root", im.Dir, "--profile", "inbox", "--yes")
 			said, err := cmd.CombinedOutput()
 			if err == nil {
 				t.Errorf("the run did not fail:\n%s", said)
@@ -135,10 +133,10 @@ func TestScriptTurnsOnTheJournal(t *testing.T) {
 				t.Fatalf("the script did not run:\n%s", said)
 			}
 			for _, args := range [][]string{{"history"}, {"rollback"}, {"install", "--resume", "--yes"}, {"rollback"}} {
-				out, err := command(t, append(args, "--root", im.root)...).CombinedOutput()
+				out, err := lab.Command(t, append(args, "--root", im.Dir)...).CombinedOutput()
 				t.Logf("%v: %v\n%s", args, err, out)
 			}
-			if diff := before.changed(treeOf(t, outside, []string{"."}, nil)); len(diff) > 0 {
+			if diff := before.Changed(rootlab.TreeOf(t, outside, rootlab.View{})); len(diff) > 0 {
 				t.Errorf("outside of the image:\n%s", strings.Join(diff, "\n"))
 			}
 		})
@@ -155,70 +153,70 @@ func TestHostileImages(t *testing.T) {
 	}{
 		{"etc leads out", func(t *testing.T, im image, outside string) {
 			// Followed outside it would be a whole /etc.
-			must(t, run(exec.Command("cp", "--archive", im.path("etc")+"/.", outside)))
-			must(t, os.RemoveAll(im.path("etc")))
-			must(t, os.Symlink(outside, im.path("etc")))
+			must(t, rootlab.Run(exec.Command("cp", "--archive", im.Path("etc")+"/.", outside)))
+			must(t, os.RemoveAll(im.Path("etc")))
+			must(t, os.Symlink(outside, im.Path("etc")))
 		}, []int{1, 3, 4}, ""},
 		{"etc elsewhere in the image", func(t *testing.T, im image, outside string) {
-			must(t, run(exec.Command("cp", "--archive", im.path("etc"), im.path("real-etc"))))
-			must(t, os.RemoveAll(im.path("etc")))
-			must(t, os.Symlink("/real-etc", im.path("etc")))
+			must(t, rootlab.Run(exec.Command("cp", "--archive", im.Path("etc"), im.Path("real-etc"))))
+			must(t, os.RemoveAll(im.Path("etc")))
+			must(t, os.Symlink("/real-etc", im.Path("etc")))
 		}, []int{0}, "real-etc/modules-load.d/rdmactl.conf"},
 		{"state leads out", func(t *testing.T, im image, outside string) {
-			must(t, os.Symlink(outside, im.path("var/lib/rdmactl")))
+			must(t, os.Symlink(outside, im.Path("var/lib/rdmactl")))
 		}, []int{4}, ""},
 		{"state leads out by dots", func(t *testing.T, im image, outside string) {
-			must(t, os.Symlink("../../../../../../../../.."+outside, im.path("var/lib/rdmactl")))
+			must(t, os.Symlink("../../../../../../../../.."+outside, im.Path("var/lib/rdmactl")))
 		}, []int{4}, ""},
 		{"runs lead out", func(t *testing.T, im image, outside string) {
-			must(t, os.Mkdir(im.path("var/lib/rdmactl"), 0o700))
-			must(t, os.Symlink(outside, im.path("var/lib/rdmactl/runs")))
+			must(t, os.Mkdir(im.Path("var/lib/rdmactl"), 0o700))
+			must(t, os.Symlink(outside, im.Path("var/lib/rdmactl/runs")))
 		}, []int{4}, ""},
 		{"state of another user", func(t *testing.T, im image, outside string) {
-			must(t, os.Mkdir(im.path("var/lib/rdmactl"), 0o700))
-			must(t, os.Chown(im.path("var/lib/rdmactl"), 1000, 1000))
+			must(t, os.Mkdir(im.Path("var/lib/rdmactl"), 0o700))
+			must(t, os.Chown(im.Path("var/lib/rdmactl"), 1000, 1000))
 		}, []int{4}, ""},
 		{"logs lead out", func(t *testing.T, im image, outside string) {
-			must(t, os.Symlink(outside, im.path("var/log/rdmactl")))
+			must(t, os.Symlink(outside, im.Path("var/log/rdmactl")))
 		}, []int{4}, ""},
 		{"state elsewhere in the image", func(t *testing.T, im image, outside string) {
-			must(t, os.Mkdir(im.path("opt/state"), 0o700))
-			must(t, os.Symlink("/opt/state", im.path("var/lib/rdmactl")))
+			must(t, os.Mkdir(im.Path("opt/state"), 0o700))
+			must(t, os.Symlink("/opt/state", im.Path("var/lib/rdmactl")))
 		}, []int{0}, "opt/state/runs"},
 		{"lock is a pipe", func(t *testing.T, im image, outside string) {
-			must(t, os.Mkdir(im.path("var/lib/rdmactl"), 0o700))
-			must(t, syscall.Mkfifo(im.path("var/lib/rdmactl/lock"), 0o600))
+			must(t, os.Mkdir(im.Path("var/lib/rdmactl"), 0o700))
+			must(t, syscall.Mkfifo(im.Path("var/lib/rdmactl/lock"), 0o600))
 		}, []int{4}, ""},
 		{"lock leads out", func(t *testing.T, im image, outside string) {
-			must(t, os.Mkdir(im.path("var/lib/rdmactl"), 0o700))
-			must(t, os.Symlink(filepath.Join(outside, "lock"), im.path("var/lib/rdmactl/lock")))
+			must(t, os.Mkdir(im.Path("var/lib/rdmactl"), 0o700))
+			must(t, os.Symlink(filepath.Join(outside, "lock"), im.Path("var/lib/rdmactl/lock")))
 		}, []int{4}, ""},
 		{"a pipe for a file of the plan", func(t *testing.T, im image, outside string) {
-			must(t, syscall.Mkfifo(im.path("etc/security/limits.d/90-rdmactl-memlock.conf"), 0o644))
+			must(t, syscall.Mkfifo(im.Path("etc/security/limits.d/90-rdmactl-memlock.conf"), 0o644))
 		}, []int{1, 3, 4, 6}, ""},
 		{"a pipe for os-release", func(t *testing.T, im image, outside string) {
 			for _, name := range []string{"etc/os-release", "usr/lib/os-release"} {
-				must(t, os.RemoveAll(im.path(name)))
-				must(t, syscall.Mkfifo(im.path(name), 0o644))
+				must(t, os.RemoveAll(im.Path(name)))
+				must(t, syscall.Mkfifo(im.Path(name), 0o644))
 			}
 		}, []int{3}, ""},
 		{"a file of the plan leads out", func(t *testing.T, im image, outside string) {
-			must(t, os.Symlink(filepath.Join(outside, "conf"), im.path("etc/modules-load.d/rdmactl.conf")))
+			must(t, os.Symlink(filepath.Join(outside, "conf"), im.Path("etc/modules-load.d/rdmactl.conf")))
 		}, []int{0}, "etc/modules-load.d/rdmactl.conf"},
 		{"a directory of the plan leads out", func(t *testing.T, im image, outside string) {
-			must(t, os.RemoveAll(im.path("etc/modules-load.d")))
-			must(t, os.Symlink(outside, im.path("etc/modules-load.d")))
+			must(t, os.RemoveAll(im.Path("etc/modules-load.d")))
+			must(t, os.Symlink(outside, im.Path("etc/modules-load.d")))
 		}, []int{1, 4, 6}, ""},
 		{"the policy leads out", func(t *testing.T, im image, outside string) {
-			must(t, os.Symlink(filepath.Join(outside, "policy"), im.path("usr/sbin/policy-rc.d")))
+			must(t, os.Symlink(filepath.Join(outside, "policy"), im.Path("usr/sbin/policy-rc.d")))
 		}, []int{1, 4}, ""},
 		{"resolv.conf leads out", func(t *testing.T, im image, outside string) {
-			must(t, os.RemoveAll(im.path("etc/resolv.conf")))
-			must(t, os.Symlink(filepath.Join(outside, "resolv.conf"), im.path("etc/resolv.conf")))
+			must(t, os.RemoveAll(im.Path("etc/resolv.conf")))
+			must(t, os.Symlink(filepath.Join(outside, "resolv.conf"), im.Path("etc/resolv.conf")))
 		}, []int{0}, ""},
 		{"resolv.conf of systemd-resolved", func(t *testing.T, im image, outside string) {
-			must(t, os.RemoveAll(im.path("etc/resolv.conf")))
-			must(t, os.Symlink("../run/systemd/resolve/stub-resolv.conf", im.path("etc/resolv.conf")))
+			must(t, os.RemoveAll(im.Path("etc/resolv.conf")))
+			must(t, os.Symlink("../run/systemd/resolve/stub-resolv.conf", im.Path("etc/resolv.conf")))
 		}, []int{0}, "etc/modules-load.d/rdmactl.conf"},
 		{"apt-get is another program", func(t *testing.T, im image, outside string) {
 			im.write(t, "usr/bin/apt-get", "#!/bin/sh\nid -u >/ran\ncat /proc/self/status >/status\necho x >"+outside+"/x\nls /proc/1/root"+outside+" >>/ran 2>&1\nexit 100\n", 0o755)
@@ -228,9 +226,9 @@ func TestHostileImages(t *testing.T) {
 			im := newImage(t)
 			outside := t.TempDir()
 			c.make(t, im, outside)
-			before := treeOf(t, outside, []string{"."}, nil)
+			before := rootlab.TreeOf(t, outside, rootlab.View{})
 			host := thisMachine(t)
-			cmd := command(t, "install", "--root", im.root, "--profile", "inbox", "--yes")
+			cmd := lab.Command(t, "install", "--root", im.Dir, "--profile", "inbox", "--yes")
 			said, err := cmd.CombinedOutput()
 			exit := cmd.ProcessState.ExitCode()
 			t.Logf("exit %d, %v: %s", exit, err, lastLines(string(said), 4))
@@ -241,14 +239,14 @@ func TestHostileImages(t *testing.T) {
 			if !ok {
 				t.Errorf("exit %d, want one of %v:\n%s", exit, c.exits, said)
 			}
-			if diff := before.changed(treeOf(t, outside, []string{"."}, nil)); len(diff) > 0 {
+			if diff := before.Changed(rootlab.TreeOf(t, outside, rootlab.View{})); len(diff) > 0 {
 				t.Errorf("outside of the image:\n%s", strings.Join(diff, "\n"))
 			}
 			if strings.Contains(string(said), "/proc/self/fd") {
 				t.Errorf("a file is named as no one finds it:\n%s", said)
 			}
 			if c.inside != "" {
-				if _, err := os.Stat(im.path(c.inside)); err != nil {
+				if _, err := os.Stat(im.Path(c.inside)); err != nil {
 					t.Errorf("the image has no %s: %v\n%s", c.inside, err, said)
 				}
 			}

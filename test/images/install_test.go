@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rdmactl/rdmactl/test/internal/rootlab"
 )
 
 // TestInstallsAndRollsBack is the whole job for the profiles whose modules are the distribution's.
@@ -33,7 +35,7 @@ func TestInstallsAndRollsBack(t *testing.T) {
 			flags := append([]string{"--profile", c.profile}, c.flags...)
 
 			r := im.installs(t, flags...)
-			if r.Verdict != "done" || !r.Changed || r.Root != im.root || !strings.HasPrefix(r.Log, im.root+"/var/log/rdmactl/") {
+			if r.Verdict != "done" || !r.Changed || r.Root != im.Dir || !strings.HasPrefix(r.Log, im.Dir+"/var/log/rdmactl/") {
 				t.Errorf("the report is %+v", r)
 			}
 			if _, err := os.Stat(r.Log); err != nil {
@@ -51,29 +53,29 @@ func TestInstallsAndRollsBack(t *testing.T) {
 				}
 			}
 			for file, text := range c.files {
-				if data, err := os.ReadFile(im.path(file)); err != nil || !strings.Contains(string(data), text) {
+				if data, err := os.ReadFile(im.Path(file)); err != nil || !strings.Contains(string(data), text) {
 					t.Errorf("%s holds %q, %v; want %q", file, data, err, text)
 				}
 			}
 			// What maintainer scripts enable is enabled, although nothing runs.
-			if links, err := filepath.Glob(im.path("etc/rc2.d/S*iwpmd")); err != nil || len(links) != 1 {
+			if links, err := filepath.Glob(im.Path("etc/rc2.d/S*iwpmd")); err != nil || len(links) != 1 {
 				t.Errorf("iwpmd is enabled by %v, %v", links, err)
 			}
-			if _, err := os.Lstat(im.path("usr/sbin/policy-rc.d")); !os.IsNotExist(err) {
+			if _, err := os.Lstat(im.Path("usr/sbin/policy-rc.d")); !os.IsNotExist(err) {
 				t.Errorf("policy-rc.d is left in the image: %v", err)
 			}
 
 			if r := im.installs(t, flags...); r.Verdict != "nothing-to-do" || r.Changed {
 				t.Errorf("the second run is %+v", r)
 			}
-			rdmactl(t, 0, "history", "--root", im.root).says(t, r.RunID, "done")
-			rdmactl(t, 0, append([]string{"plan", "--root", im.root}, flags...)...).says(t, "nothing to do")
+			lab.Rdmactl(t, 0, "history", "--root", im.Dir).Says(t, r.RunID, "done")
+			lab.Rdmactl(t, 0, append([]string{"plan", "--root", im.Dir}, flags...)...).Says(t, "nothing to do")
 
-			im.rollsBack(t)
-			if diff := before.changed(im.guarded(t)); len(diff) > 0 {
+			lab.RollsBack(t, im.Root)
+			if diff := before.Changed(im.guarded(t)); len(diff) > 0 {
 				t.Errorf("the image is not as before:\n%s", strings.Join(diff, "\n"))
 			}
-			if diff := tree(packages).changed(tree(im.packages(t))); len(diff) > 0 {
+			if diff := packages.Changed(im.packages(t)); len(diff) > 0 {
 				t.Errorf("the packages are not as before: %v", diff)
 			}
 			host.unchanged(t)
@@ -84,72 +86,72 @@ func TestInstallsAndRollsBack(t *testing.T) {
 // TestDryRunChangesNothing has the image's own package manager solve.
 func TestDryRunChangesNothing(t *testing.T) {
 	im := newImage(t)
-	before := treeOf(t, im.root, []string{"."}, nil)
-	rdmactl(t, 4, "install", "--root", im.root, "--profile", "inbox", "--dry-run").says(t, "no repository has it")
-	if diff := before.changed(treeOf(t, im.root, []string{"."}, []string{"/var/cache/apt/*.bin"})); len(diff) > 0 {
+	before := rootlab.TreeOf(t, im.Dir, rootlab.View{})
+	lab.Rdmactl(t, 4, "install", "--root", im.Dir, "--profile", "inbox", "--dry-run").Says(t, "no repository has it")
+	if diff := before.Changed(rootlab.TreeOf(t, im.Dir, rootlab.View{Skip: []string{"/var/cache/apt/*.bin"}})); len(diff) > 0 {
 		t.Errorf("a dry run changed the image:\n%s", strings.Join(diff, "\n"))
 	}
 	im.installs(t, "--profile", "inbox") // reads the repository
-	im.rollsBack(t)
-	rdmactl(t, 0, "install", "--root", im.root, "--profile", "inbox", "--dry-run").says(t, "libibverbs1", "ibverbs-providers")
-	rdmactl(t, 0, "plan", "--root", im.root, "--profile", "inbox", "--resolve").says(t, "ibverbs-providers", "install --root "+im.root)
+	lab.RollsBack(t, im.Root)
+	lab.Rdmactl(t, 0, "install", "--root", im.Dir, "--profile", "inbox", "--dry-run").Says(t, "libibverbs1", "ibverbs-providers")
+	lab.Rdmactl(t, 0, "plan", "--root", im.Dir, "--profile", "inbox", "--resolve").Says(t, "ibverbs-providers", "install --root "+im.Dir)
 }
 
 // TestWhichKernel asks for the kernel where the image does not say.
 func TestWhichKernel(t *testing.T) {
 	im := newImage(t)
-	kernels, err := os.ReadDir(im.path("lib/modules"))
+	kernels, err := os.ReadDir(im.Path("lib/modules"))
 	must(t, err)
 	if len(kernels) != 1 {
 		t.Fatalf("the image has %d kernels", len(kernels))
 	}
 	one := kernels[0].Name()
-	plan := []string{"plan", "--root", im.root, "--profile", "inbox"}
-	rdmactl(t, 0, plan...)
-	rdmactl(t, 2, append(plan, "--kernel", "5.10.0-9-amd64")...).says(t, one, "--kernel")
-	must(t, os.Mkdir(im.path("lib/modules/5.10.0-9-amd64"), 0o755))
-	install := []string{"install", "--root", im.root, "--profile", "inbox", "--yes"}
+	plan := []string{"plan", "--root", im.Dir, "--profile", "inbox"}
+	lab.Rdmactl(t, 0, plan...)
+	lab.Rdmactl(t, 2, append(plan, "--kernel", "5.10.0-9-amd64")...).Says(t, one, "--kernel")
+	must(t, os.Mkdir(im.Path("lib/modules/5.10.0-9-amd64"), 0o755))
+	install := []string{"install", "--root", im.Dir, "--profile", "inbox", "--yes"}
 	for _, args := range [][]string{plan, install} {
-		rdmactl(t, 2, args...).says(t, one, "5.10.0-9-amd64", "name one with --kernel")
+		lab.Rdmactl(t, 2, args...).Says(t, one, "5.10.0-9-amd64", "name one with --kernel")
 	}
-	rdmactl(t, 0, append(install, "--kernel", one)...).says(t, "done")
-	im.rollsBack(t)
-	must(t, os.RemoveAll(im.path("usr/lib/modules")))
-	rdmactl(t, 0, plan...)
+	lab.Rdmactl(t, 0, append(install, "--kernel", one)...).Says(t, "done")
+	lab.RollsBack(t, im.Root)
+	must(t, os.RemoveAll(im.Path("usr/lib/modules")))
+	lab.Rdmactl(t, 0, plan...)
 }
 
 // TestRefusals are the roots that are none, and wishes that no image can have.
 func TestRefusals(t *testing.T) {
 	im := newImage(t)
-	untouched := treeOf(t, im.root, []string{"var/lib", "var/log"}, nil)
+	untouched := rootlab.TreeOf(t, im.Dir, rootlab.View{Dirs: []string{"var/lib", "var/log"}})
 	install := func(root string, more ...string) []string {
 		return append([]string{"install", "--root", root, "--profile", "inbox", "--yes"}, more...)
 	}
 	for _, root := range []string{"/", "/..", "/etc/../", "/proc/self/root"} {
-		rdmactl(t, 2, install(root)...).says(t, "root of the running host", "leave --root away")
-		rdmactl(t, 2, "plan", "--root", root).says(t, "root of the running host")
-		rdmactl(t, 2, "rollback", "--root", root).says(t, "root of the running host")
-		rdmactl(t, 2, "history", "--root", root).says(t, "root of the running host")
+		lab.Rdmactl(t, 2, install(root)...).Says(t, "root of the running host", "leave --root away")
+		lab.Rdmactl(t, 2, "plan", "--root", root).Says(t, "root of the running host")
+		lab.Rdmactl(t, 2, "rollback", "--root", root).Says(t, "root of the running host")
+		lab.Rdmactl(t, 2, "history", "--root", root).Says(t, "root of the running host")
 	}
-	rdmactl(t, 2, install(filepath.Join(im.state, "gone"))...).says(t, "no such file")
-	rdmactl(t, 2, install(im.path("etc/os-release"))...).says(t, "not a directory")
-	rdmactl(t, 2, install(im.root, "--activate", "live")...).says(t, "--activate live")
-	rdmactl(t, 2, "install", "--profile", "inbox", "--kernel", "6.1.0-9-amd64", "--yes").says(t, "--root")
-	rdmactl(t, 4, "install", "--root", im.root, "--profile", "inbox").says(t, "--yes")
-	rdmactl(t, 4, "install", "--root", im.root, "--resume", "--yes").says(t, "no run is unfinished", "history --root "+im.root)
-	rdmactl(t, 0, "rollback", "--root", im.root).says(t, "no run to roll back")
-	rdmactl(t, 0, "history", "--root", im.root).says(t, "no runs")
+	lab.Rdmactl(t, 2, install(filepath.Join(im.State, "gone"))...).Says(t, "no such file")
+	lab.Rdmactl(t, 2, install(im.Path("etc/os-release"))...).Says(t, "not a directory")
+	lab.Rdmactl(t, 2, install(im.Dir, "--activate", "live")...).Says(t, "--activate live")
+	lab.Rdmactl(t, 2, "install", "--profile", "inbox", "--kernel", "6.1.0-9-amd64", "--yes").Says(t, "--root")
+	lab.Rdmactl(t, 4, "install", "--root", im.Dir, "--profile", "inbox").Says(t, "--yes")
+	lab.Rdmactl(t, 4, "install", "--root", im.Dir, "--resume", "--yes").Says(t, "no run is unfinished", "history --root "+im.Dir)
+	lab.Rdmactl(t, 0, "rollback", "--root", im.Dir).Says(t, "no run to roll back")
+	lab.Rdmactl(t, 0, "history", "--root", im.Dir).Says(t, "no runs")
 
-	must(t, os.Chmod(im.root, 0o777))
-	rdmactl(t, 4, install(im.root)...).says(t, "others may write", "go-w")
-	must(t, os.Chmod(im.root, 0o755))
-	must(t, os.Chown(im.root, 1000, 1000))
-	rdmactl(t, 4, install(im.root)...).says(t, "root does not own")
-	must(t, os.Chown(im.root, 0, 0))
+	must(t, os.Chmod(im.Dir, 0o777))
+	lab.Rdmactl(t, 4, install(im.Dir)...).Says(t, "others may write", "go-w")
+	must(t, os.Chmod(im.Dir, 0o755))
+	must(t, os.Chown(im.Dir, 1000, 1000))
+	lab.Rdmactl(t, 4, install(im.Dir)...).Says(t, "root does not own")
+	must(t, os.Chown(im.Dir, 0, 0))
 
-	empty := filepath.Join(im.state, "empty")
+	empty := filepath.Join(im.State, "empty")
 	must(t, os.Mkdir(empty, 0o755))
-	if r := rdmactl(t, 3, install(empty)...); !strings.Contains(r.stdout+r.stderr, "refused") {
+	if r := lab.Rdmactl(t, 3, install(empty)...); !strings.Contains(r.Stdout+r.Stderr, "refused") {
 		t.Errorf("an empty directory: %s", r)
 	}
 	names, err := os.ReadDir(empty)
@@ -157,11 +159,11 @@ func TestRefusals(t *testing.T) {
 	if len(names) != 0 {
 		t.Errorf("an empty directory now holds %v", names)
 	}
-	if diff := untouched.changed(treeOf(t, im.root, []string{"var/lib", "var/log"}, nil)); len(diff) > 0 {
+	if diff := untouched.Changed(rootlab.TreeOf(t, im.Dir, rootlab.View{Dirs: []string{"var/lib", "var/log"}})); len(diff) > 0 {
 		t.Errorf("refusals changed the image:\n%s", strings.Join(diff, "\n"))
 	}
-	rdmactl(t, 0, install(im.root)...) // the same image is taken once nothing is wrong with it
-	if names, err := os.ReadDir(im.path("var/lib/rdmactl/runs")); err != nil || !slices.ContainsFunc(names, os.DirEntry.IsDir) {
+	lab.Rdmactl(t, 0, install(im.Dir)...) // the same image is taken once nothing is wrong with it
+	if names, err := os.ReadDir(im.Path("var/lib/rdmactl/runs")); err != nil || !slices.ContainsFunc(names, os.DirEntry.IsDir) {
 		t.Errorf("the image has no journal: %v, %v", names, err)
 	}
 }
@@ -169,9 +171,7 @@ func TestRefusals(t *testing.T) {
 // TestWhatScriptsSee has a package that looks around: the kernel is the image's, a unit can be enabled and not
 // started, and a signing key that it leaves is named.
 func TestWhatScriptsSee(t *testing.T) {
-	if whyNot() != "" {
-		prepared(t)
-	}
+	prepared(t) // skips before a package is built
 	im := newImage(t, debian(t, "ethtool", "2:99", `#!/bin/sh
 set -e
 uname -r >/kernel
@@ -183,24 +183,24 @@ echo secret >/var/lib/dkms/mok.key
 depmod "$(uname -r)"
 update-initramfs -u -k "$(uname -r)" >/initramfs
 `))
-	initrds, err := filepath.Glob(im.path("boot/initrd.img-*"))
+	initrds, err := filepath.Glob(im.Path("boot/initrd.img-*"))
 	must(t, err)
 	if len(initrds) != 1 {
 		t.Fatalf("the image has the initramfs %v", initrds)
 	}
 	before, err := os.Stat(initrds[0])
 	must(t, err)
-	kernels, err := os.ReadDir(im.path("lib/modules"))
+	kernels, err := os.ReadDir(im.Path("lib/modules"))
 	must(t, err)
-	r := rdmactl(t, 0, "install", "--root", im.root, "--profile", "inbox", "--yes")
-	r.says(t, "private key /var/lib/dkms/mok.key")
-	if text, err := os.ReadFile(im.path("kernel")); err != nil || strings.TrimSpace(string(text)) != kernels[0].Name() {
+	r := lab.Rdmactl(t, 0, "install", "--root", im.Dir, "--profile", "inbox", "--yes")
+	r.Says(t, "private key /var/lib/dkms/mok.key")
+	if text, err := os.ReadFile(im.Path("kernel")); err != nil || strings.TrimSpace(string(text)) != kernels[0].Name() {
 		t.Errorf("uname told %q, %v; the image's kernel is %s", text, err, kernels[0].Name())
 	}
-	if _, err := os.Lstat(im.path("etc/systemd/system/timers.target.wants/fstrim.timer")); !os.IsNotExist(err) {
+	if _, err := os.Lstat(im.Path("etc/systemd/system/timers.target.wants/fstrim.timer")); !os.IsNotExist(err) {
 		t.Errorf("the unit is not disabled: %v", err)
 	}
-	if _, err := os.Lstat(im.path("etc/systemd/system/multi-user.target.wants/systemd-networkd.service")); err != nil {
+	if _, err := os.Lstat(im.Path("etc/systemd/system/multi-user.target.wants/systemd-networkd.service")); err != nil {
 		t.Errorf("the unit is not enabled: %v", err)
 	}
 	if after, err := os.Stat(initrds[0]); err != nil || !after.ModTime().After(before.ModTime()) {
@@ -208,7 +208,7 @@ update-initramfs -u -k "$(uname -r)" >/initramfs
 	}
 	// The twin: an image without a key is not warned of one.
 	other := newImage(t)
-	if r := rdmactl(t, 0, "install", "--root", other.root, "--profile", "inbox", "--yes"); strings.Contains(r.stdout+r.stderr, "private key") {
+	if r := lab.Rdmactl(t, 0, "install", "--root", other.Dir, "--profile", "inbox", "--yes"); strings.Contains(r.Stdout+r.Stderr, "private key") {
 		t.Errorf("a key is named where there is none:\n%s", r)
 	}
 }
@@ -219,12 +219,10 @@ func TestTheImageKnowsItsHistory(t *testing.T) {
 	im := newImage(t)
 	before := im.guarded(t)
 	r := im.installs(t, "--profile", "inbox")
-	file, err := program()
-	must(t, err)
-	must(t, run(exec.Command("cp", file, im.path("opt/rdmactl"))))
+	must(t, rootlab.Run(exec.Command("cp", lab.Program(t), im.Path("opt/rdmactl"))))
 	within := func(args ...string) string {
 		t.Helper()
-		cmd := exec.Command("unshare", append([]string{"--mount", "--pid", "--fork", "--root=" + im.root, "--mount-proc", "/opt/rdmactl"}, args...)...)
+		cmd := exec.Command("unshare", append([]string{"--mount", "--pid", "--fork", "--root=" + im.Dir, "--mount-proc", "/opt/rdmactl"}, args...)...)
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v: %v\n%s", args, err, out)
@@ -237,16 +235,16 @@ func TestTheImageKnowsItsHistory(t *testing.T) {
 	if said := within("rollback"); !strings.Contains(said, "rolled-back") {
 		t.Errorf("rollback says %s", said)
 	}
-	must(t, os.Remove(im.path("opt/rdmactl")))
+	must(t, os.Remove(im.Path("opt/rdmactl")))
 	after := im.guarded(t)
-	for _, files := range []tree{before, after} {
+	for _, files := range []rootlab.Tree{before, after} {
 		for p := range files {
 			if strings.HasPrefix(p, "/run/") { // of a running system, in memory there
 				delete(files, p)
 			}
 		}
 	}
-	if diff := before.changed(after); len(diff) > 0 {
+	if diff := before.Changed(after); len(diff) > 0 {
 		t.Errorf("the image is not as before:\n%s", strings.Join(diff, "\n"))
 	}
 }

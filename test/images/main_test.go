@@ -4,15 +4,13 @@
 package images
 
 import (
-	"fmt"
 	"os"
 	"testing"
+
+	"github.com/rdmactl/rdmactl/test/internal/rootlab"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if skipped := skippedCount(); skipped > 0 {
-		fmt.Printf("images: %d tests skipped: %s\n", skipped, skipReason())
-	}
-	os.Exit(code)
-}
+// lab has the program for all tests here.
+var lab = rootlab.New("images")
+
+func TestMain(m *testing.M) { os.Exit(lab.Main(m)) }

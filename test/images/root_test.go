@@ -2,19 +2,14 @@ package images
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/rdmactl/rdmactl/test/internal/cache"
+	"github.com/rdmactl/rdmactl/test/internal/rootlab"
 )
 
 // suite is the Debian release of the images.
@@ -46,40 +41,12 @@ apt-get install --yes --download-only --no-remove -o APT::Install-Recommends=tru
   -o Dir::Cache::Archives="$DEBS" -o APT::Sandbox::User=root -o Debug::NoLocking=true $REPO_PACKAGES
 rm -rf "$DEBS/partial" "$DEBS/lock"`
 
-// whyNot is why these tests cannot run here, empty if they can.
-func whyNot() string {
-	switch _, err := exec.LookPath("mmdebstrap"); {
-	case os.Getenv("RDMACTL_ROOTS") != "1":
-		return "set RDMACTL_ROOTS=1 to install into real images; making the first takes minutes"
-	case os.Geteuid() != 0:
-		return "needs root: a root file system is made and entered"
-	case err != nil:
-		return "needs mmdebstrap"
-	}
-	return ""
-}
-
-type counter struct {
-	n      atomic.Int64
-	reason atomic.Value
-}
-
-var skips counter
-
-func skippedCount() int64 { return skips.n.Load() }
-
-func skipReason() any { return skips.reason.Load() }
-
 // material is what is made once and kept: a root, which nobody changes, and packages.
 type material struct{ root, debs string }
 
 func prepared(t *testing.T) material {
 	t.Helper()
-	if why := whyNot(); why != "" {
-		skips.n.Add(1)
-		skips.reason.Store(why)
-		t.Skip(why)
-	}
+	lab.Need(t, rootlab.WhyNot("set RDMACTL_ROOTS=1 to install into real images; making the first takes minutes", "mmdebstrap"))
 	c, err := cache.Open()
 	must(t, err)
 	hash, err := cache.Key(1, suite, rootPackages(), repoPackages(), initramfsList, fetch)
@@ -89,38 +56,14 @@ func prepared(t *testing.T) material {
 		cmd := exec.Command("nice", "mmdebstrap", "--variant=minbase", "--quiet", "--include="+strings.Join(rootPackages(), ","),
 			"--essential-hook="+initramfsList, "--customize-hook="+fetch, suite, filepath.Join(dir, "root"))
 		cmd.Env = append(os.Environ(), "DEBS="+filepath.Join(dir, "debs"), "REPO_PACKAGES="+strings.Join(repoPackages(), " "))
-		return run(cmd)
+		return rootlab.Run(cmd)
 	})
 	must(t, err)
 	return material{filepath.Join(dir, "root"), filepath.Join(dir, "debs")}
 }
 
-// key is a throw-away signing key, made once.
-func key(t *testing.T, name string) string {
-	t.Helper()
-	c, err := cache.Open()
-	must(t, err)
-	home, err := c.Get("diskless-key-"+name, "1", func(dir string) error {
-		return errors.Join(os.Chmod(dir, 0o700), run(gpg(dir, "--passphrase", "", "--quick-generate-key",
-			"rdmactl test "+name+" <"+name+"@rdmactl.invalid>", "rsa3072", "sign", "never")), closeAgent(dir))
-	})
-	must(t, err)
-	return home
-}
-
-func gpg(home string, args ...string) *exec.Cmd {
-	return exec.Command("gpg", append([]string{"--homedir", home, "--batch", "--yes", "--pinentry-mode", "loopback"}, args...)...)
-}
-
-func closeAgent(home string) error {
-	return run(exec.Command("gpgconf", "--homedir", home, "--kill", "gpg-agent"))
-}
-
-// image is one image of one test: an overlay over the kept root, or a copy of it.
-type image struct {
-	root  string
-	state string // directory beside it
-}
+// image is one image of one test.
+type image struct{ rootlab.Root }
 
 // newImage makes an image whose only package source is a signed repository inside it, of the prepared packages
 // and those of extra.
@@ -133,93 +76,50 @@ func newImage(t *testing.T, extra ...string) image {
 }
 
 // overlay makes an image that is a kept root until something is changed in it.
-func overlay(t *testing.T, lower string) image {
+func overlay(t *testing.T, kept string) image {
 	t.Helper()
-	base, err := os.MkdirTemp(filepath.Dir(filepath.Dir(lower)), "run-diskless-")
-	must(t, err)
-	must(t, os.Chmod(base, 0o700))
-	t.Cleanup(func() { must(t, os.RemoveAll(base)) })
-	im := image{root: filepath.Join(base, "root"), state: base}
-	upper, work := filepath.Join(base, "upper"), filepath.Join(base, "work")
-	for _, dir := range []string{im.root, upper, work} {
-		must(t, os.Mkdir(dir, 0o755))
-	}
-	err = unix.Mount("overlay", im.root, "overlay", 0, "lowerdir="+lower+",upperdir="+upper+",workdir="+work)
-	if err == nil {
-		t.Cleanup(func() { must(t, unix.Unmount(im.root, unix.MNT_DETACH)) })
-		t.Cleanup(func() { im.quiet(t) })
-	} else {
-		must(t, run(exec.Command("cp", "--archive", "--no-target-directory", lower, im.root)))
-	}
-	return im
+	return image{rootlab.Over(t, kept, "run-diskless-")}
 }
 
 // repository lays the packages into the image and signs their index.
 func (im image) repository(t *testing.T, debs string, extra []string) {
 	t.Helper()
-	dir := im.path("srv/repo")
+	dir := im.Path("srv/repo")
 	must(t, os.MkdirAll(dir, 0o755))
 	found, err := filepath.Glob(filepath.Join(debs, "*.deb"))
 	must(t, err)
 	if len(found) == 0 {
 		t.Fatalf("no packages in %s", debs)
 	}
-	must(t, run(exec.Command("cp", append(append(found, extra...), dir)...)))
+	must(t, rootlab.Run(exec.Command("cp", append(append(found, extra...), dir)...)))
 	var packages, release bytes.Buffer
 	list := exec.Command("apt-ftparchive", "packages", ".")
 	list.Dir, list.Stdout = dir, &packages
-	must(t, run(list))
+	must(t, rootlab.Run(list))
 	must(t, os.WriteFile(filepath.Join(dir, "Packages"), packages.Bytes(), 0o644))
 	sums := exec.Command("apt-ftparchive", "-o", "APT::FTPArchive::Release::Suite="+suite, "-o", "APT::FTPArchive::Release::Codename="+suite, "release", ".")
 	sums.Dir, sums.Stdout = dir, &release
-	must(t, run(sums))
+	must(t, rootlab.Run(sums))
 	must(t, os.WriteFile(filepath.Join(dir, "Release"), release.Bytes(), 0o644))
-	home := key(t, "trusted")
-	must(t, run(gpg(home, "--clearsign", "--output", filepath.Join(dir, "InRelease"), filepath.Join(dir, "Release"))))
-	must(t, run(gpg(home, "--export", "--output", im.path("usr/share/keyrings/rdmactl-test.gpg"))))
-	must(t, closeAgent(home))
+	c, err := cache.Open()
+	must(t, err)
+	trusted, err := rootlab.NewSigner(c, "diskless-key", "trusted")
+	must(t, err)
+	must(t, rootlab.Run(trusted.GPG("--clearsign", "--output", filepath.Join(dir, "InRelease"), filepath.Join(dir, "Release"))))
+	must(t, rootlab.Run(trusted.GPG("--export", "--output", im.Path("usr/share/keyrings/rdmactl-test.gpg"))))
+	must(t, trusted.Stop())
 	for _, name := range []string{"etc/apt/sources.list", "etc/apt/sources.list.d"} {
-		must(t, os.RemoveAll(im.path(name)))
+		must(t, os.RemoveAll(im.Path(name)))
 	}
-	must(t, os.MkdirAll(im.path("etc/apt/sources.list.d"), 0o755))
+	must(t, os.MkdirAll(im.Path("etc/apt/sources.list.d"), 0o755))
 	im.write(t, "etc/apt/sources.list.d/test.list", "deb [signed-by=/usr/share/keyrings/rdmactl-test.gpg] file:/srv/repo ./\n", 0o644)
 }
 
-// quiet waits until nobody works on the image any more.
-func (im image) quiet(t *testing.T) {
-	t.Helper()
-	eventually(t, "the end of all runs", func() bool {
-		all, err := filepath.Glob("/proc/[0-9]*/cmdline")
-		must(t, err)
-		for _, file := range all {
-			if text, err := os.ReadFile(file); err == nil && bytes.Contains(text, []byte(im.root)) {
-				return false
-			}
-		}
-		return true
-	})
-}
-
-func (im image) path(rel string) string { return filepath.Join(im.root, rel) }
-
 func (im image) write(t *testing.T, rel, text string, mode os.FileMode) {
 	t.Helper()
-	must(t, os.MkdirAll(filepath.Dir(im.path(rel)), 0o755))
-	must(t, os.WriteFile(im.path(rel), []byte(text), mode))
-	must(t, os.Chmod(im.path(rel), mode))
-}
-
-// run runs a command and puts what it said into the error.
-func run(cmd *exec.Cmd) error {
-	var said bytes.Buffer
-	if cmd.Stdout == nil {
-		cmd.Stdout = &said
-	}
-	cmd.Stderr = &said
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, said.String())
-	}
-	return nil
+	must(t, os.MkdirAll(filepath.Dir(im.Path(rel)), 0o755))
+	must(t, os.WriteFile(im.Path(rel), []byte(text), mode))
+	must(t, os.Chmod(im.Path(rel), mode))
 }
 
 func must(t *testing.T, err error) {
@@ -228,15 +128,3 @@ func must(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
-
-// program is rdmactl as it is released, built once.
-var program = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "rdmactl-images-")
-	if err != nil {
-		return "", err
-	}
-	file := filepath.Join(dir, "rdmactl")
-	cmd := exec.Command("go", "build", "-trimpath", "-o", file, "../../cmd/rdmactl")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	return file, run(cmd)
-})

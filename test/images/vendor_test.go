@@ -15,11 +15,11 @@ import (
 func vendorImage(t *testing.T, v vendorlab.Variant) (im image, set vendorlab.Set, address string) {
 	t.Helper()
 	m := prepared(t)
-	lab, err := vendorlab.Open(os.Stderr)
+	vendor, err := vendorlab.Open(os.Stderr)
 	must(t, err)
-	base, err := lab.Base()
+	base, err := vendor.Base()
 	must(t, err)
-	set, err = lab.Make(vendorlab.MLNXDebian(), v)
+	set, err = vendor.Make(vendorlab.MLNXDebian(), v)
 	must(t, err)
 	im = overlay(t, base.Root)
 	im.repository(t, m.debs, nil)
@@ -50,26 +50,26 @@ func TestVendorStackComesAndGoes(t *testing.T) {
 			t.Errorf("package %s is %q", name, now[name])
 		}
 	}
-	built, err := filepath.Glob(im.path("lib/modules/" + set.Kernel + "/updates/dkms/*.ko*"))
+	built, err := filepath.Glob(im.Path("lib/modules/" + set.Kernel + "/updates/dkms/*.ko*"))
 	if err != nil || len(built) == 0 {
 		t.Errorf("DKMS built %v, %v", built, err)
 	}
 	for _, mark := range []string{vendorlab.FirmwareMark, vendorlab.ScriptMark} {
-		if _, err := os.Stat(im.path(mark)); err == nil {
+		if _, err := os.Stat(im.Path(mark)); err == nil {
 			t.Errorf("%s is there", mark)
 		}
 	}
-	if _, err := os.Stat(im.path("etc/apt/sources.list.d/rdmactl-mlnx-ofed.list")); err != nil {
+	if _, err := os.Stat(im.Path("etc/apt/sources.list.d/rdmactl-mlnx-ofed.list")); err != nil {
 		t.Error(err)
 	}
 	if r := im.installs(t, vendorFlags(set, address)...); r.Verdict != "nothing-to-do" || r.Changed {
 		t.Errorf("the second run is %+v", r)
 	}
-	im.rollsBack(t)
-	if diff := before.changed(im.guarded(t)); len(diff) > 0 {
+	lab.RollsBack(t, im.Root)
+	if diff := before.Changed(im.guarded(t)); len(diff) > 0 {
 		t.Errorf("the image is not as before:\n%s", strings.Join(diff, "\n"))
 	}
-	if diff := tree(packages).changed(tree(im.packages(t))); len(diff) > 0 {
+	if diff := packages.Changed(im.packages(t)); len(diff) > 0 {
 		t.Errorf("the packages are not as before: %v", diff)
 	}
 }
@@ -93,15 +93,15 @@ func TestFaultyVendors(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			im, set, address := vendorImage(t, c.v)
 			before, packages := im.guarded(t), im.packages(t)
-			args := append([]string{"install", "--root", im.root, "--yes"}, vendorFlags(set, address)...)
-			rdmactl(t, c.exit, args...).says(t, c.says)
-			if diff := before.changed(im.guarded(t)); len(diff) > 0 {
+			args := append([]string{"install", "--root", im.Dir, "--yes"}, vendorFlags(set, address)...)
+			lab.Rdmactl(t, c.exit, args...).Says(t, c.says)
+			if diff := before.Changed(im.guarded(t)); len(diff) > 0 {
 				t.Errorf("the image is not as before:\n%s", strings.Join(diff, "\n"))
 			}
-			if diff := tree(packages).changed(tree(im.packages(t))); len(diff) > 0 {
+			if diff := packages.Changed(im.packages(t)); len(diff) > 0 {
 				t.Errorf("the packages are not as before: %v", diff)
 			}
-			if _, err := os.Stat(im.path(vendorlab.FirmwareMark)); err == nil {
+			if _, err := os.Stat(im.Path(vendorlab.FirmwareMark)); err == nil {
 				t.Error("firmware was burnt")
 			}
 		})

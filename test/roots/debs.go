@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rdmactl/rdmactl/test/internal/cache"
+	"github.com/rdmactl/rdmactl/test/internal/rootlab"
 )
 
 // debs are the packages of stock that the contract needs, in Debian's words.
@@ -24,16 +25,16 @@ func debs() map[string]string {
 
 // debRepo makes a flat repository, good/, signed by the key trusted.
 func debRepo(c *cache.Cache) (string, error) {
-	trusted, err := newSigner(c, "trusted", false)
+	trusted, err := rootlab.NewSigner(c, "rootskey", "trusted")
 	if err != nil {
 		return "", err
 	}
-	hash, err := cache.Key(1, debs(), filepath.Base(trusted.home))
+	hash, err := cache.Key(1, debs(), filepath.Base(trusted.Home))
 	if err != nil {
 		return "", err
 	}
 	return c.Get("debs", hash, func(dir string) (err error) {
-		defer func() { err = errors.Join(err, trusted.stop()) }()
+		defer func() { err = errors.Join(err, trusted.Stop()) }()
 		repo := filepath.Join(dir, repoGood)
 		if err := os.MkdirAll(repo, 0o755); err != nil {
 			return err
@@ -62,7 +63,7 @@ func debRepo(c *cache.Cache) (string, error) {
 					return err
 				}
 			}
-			if err := run(exec.Command("dpkg-deb", "--root-owner-group", "-Zgzip", "-b", top, fmt.Sprintf("%s/%s_%s_all.deb", repo, name, strings.ReplaceAll(version, ":", "%3a")))); err != nil {
+			if err := rootlab.Run(exec.Command("dpkg-deb", "--root-owner-group", "-Zgzip", "-b", top, fmt.Sprintf("%s/%s_%s_all.deb", repo, name, strings.ReplaceAll(version, ":", "%3a")))); err != nil {
 				return err
 			}
 			if err := os.RemoveAll(top); err != nil {
@@ -79,19 +80,19 @@ func debRepo(c *cache.Cache) (string, error) {
 			var out bytes.Buffer
 			cmd := exec.Command("apt-ftparchive", one.args...)
 			cmd.Dir, cmd.Stdout = repo, &out
-			if err := run(cmd); err != nil {
+			if err := rootlab.Run(cmd); err != nil {
 				return err
 			}
 			if err := os.WriteFile(filepath.Join(repo, one.file), out.Bytes(), 0o644); err != nil {
 				return err
 			}
 		}
-		key, err := trusted.public()
+		key, err := trusted.Public()
 		if err != nil {
 			return err
 		}
 		return errors.Join(os.WriteFile(filepath.Join(dir, "trusted.asc"), key, 0o644),
-			run(trusted.gpg("--clearsign", "--output", repo+"/InRelease", repo+"/Release")))
+			rootlab.Run(trusted.GPG("--clearsign", "--output", repo+"/InRelease", repo+"/Release")))
 	})
 }
 

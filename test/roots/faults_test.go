@@ -19,6 +19,7 @@ import (
 	"github.com/rdmactl/rdmactl/install/pkgmgr"
 	"github.com/rdmactl/rdmactl/install/pkgmgr/dnf"
 	"github.com/rdmactl/rdmactl/install/pkgmgr/zypper"
+	"github.com/rdmactl/rdmactl/test/internal/rootlab"
 )
 
 // rpmKind is one of the two managers of rpm packages.
@@ -249,7 +250,7 @@ func (r *Root) slow(argv ...string) (cmd *exec.Cmd, release func()) {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it has ended, if all went well
 		_ = cmd.Wait()
 	})
-	eventually(r.t, "the script of slow", func() bool {
+	rootlab.Eventually(r.t, "the script of slow", func() bool {
 		_, err := os.Stat(r.Dir + "/waiting")
 		return err == nil
 	})

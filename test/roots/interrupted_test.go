@@ -15,6 +15,7 @@ import (
 
 	"github.com/rdmactl/rdmactl/host"
 	"github.com/rdmactl/rdmactl/install/pkgmgr"
+	"github.com/rdmactl/rdmactl/test/internal/rootlab"
 )
 
 // killInside kills whatever this test runs inside its root: the helper is process 1 of the root's
@@ -100,7 +101,7 @@ func TestInterrupted(t *testing.T) {
 				r.Put("/hold", "")
 				failed := make(chan error, 1)
 				go func() { failed <- s.m.Apply(ctx, req) }()
-				eventually(t, "the script of slow", func() bool {
+				rootlab.Eventually(t, "the script of slow", func() bool {
 					_, err := os.Stat(r.Dir + "/waiting")
 					return err == nil
 				})

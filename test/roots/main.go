@@ -1,18 +1,17 @@
 package roots
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sort"
 	"strings"
 	"testing"
 
 	"github.com/rdmactl/rdmactl/host"
+	"github.com/rdmactl/rdmactl/test/internal/rootlab"
 )
 
 // reportEnv names the file that collects one line a test.
@@ -85,35 +84,9 @@ func report(t testing.TB, reason string) {
 // need skips a test, and counts the skip, where roots cannot be made.
 func need(t testing.TB) {
 	t.Helper()
-	reason := ""
-	switch {
-	case os.Getenv("RDMACTL_ROOTS") != "1":
-		reason = "RDMACTL_ROOTS is not 1"
-	case os.Geteuid() != 0:
-		reason = "needs root to make and enter roots"
-	default:
-		for _, program := range []string{"mmdebstrap", "rpmbuild", "rpmsign", "createrepo_c", "gpg", "apt-ftparchive", "dpkg-deb"} {
-			if _, err := exec.LookPath(program); err != nil {
-				reason = "needs " + program + ": test/prepare installs it"
-			}
-		}
-	}
+	reason := rootlab.WhyNot("RDMACTL_ROOTS is not 1", "mmdebstrap", "rpmbuild", "rpmsign", "createrepo_c", "gpg", "apt-ftparchive", "dpkg-deb")
 	report(t, reason)
 	if reason != "" {
 		t.Skip("root not tested: " + reason)
 	}
-}
-
-// run runs cmd; an error has the last lines that it wrote.
-func run(cmd *exec.Cmd) error {
-	var out bytes.Buffer
-	if cmd.Stdout == nil {
-		cmd.Stdout = &out
-	}
-	cmd.Stderr = &out
-	if err := cmd.Run(); err != nil {
-		lines := strings.Split(strings.TrimRight(out.String(), "\n"), "\n")
-		return fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, strings.Join(lines[max(0, len(lines)-15):], "\n"))
-	}
-	return nil
 }

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/rdmactl/rdmactl/host"
 	"github.com/rdmactl/rdmactl/test/internal/cache"
+	"github.com/rdmactl/rdmactl/test/internal/rootlab"
 )
 
 // treeVersion changes when tree makes something else of the same packages.
@@ -33,7 +33,7 @@ func tree(c *cache.Cache, kind string, packages ...string) (string, error) {
 		for _, glob := range []string{"/usr/share/doc/*", "/usr/share/man/*", "/usr/share/info/*", "/usr/share/locale/*", "/usr/share/lintian/*"} {
 			args = append(args, "--dpkgopt=path-exclude="+glob)
 		}
-		return run(exec.Command("mmdebstrap", append(args, "bookworm", filepath.Join(dir, "root"))...))
+		return rootlab.Run(exec.Command("mmdebstrap", append(args, "bookworm", filepath.Join(dir, "root"))...))
 	})
 }
 
@@ -66,14 +66,14 @@ func open(t testing.TB, from, serve string) *Root {
 		t.Fatal(err)
 	}
 	r := &Root{Dir: filepath.Join(base, "root"), t: t, repo: serve}
-	if err := run(exec.Command("cp", "-a", "--link", "--no-target-directory", filepath.Join(from, "root"), r.Dir)); err != nil {
+	if err := rootlab.Run(exec.Command("cp", "-a", "--link", "--no-target-directory", filepath.Join(from, "root"), r.Dir)); err != nil {
 		t.Fatal(err)
 	}
 	for _, own := range []string{"etc", "var"} {
 		if err := os.RemoveAll(filepath.Join(r.Dir, own)); err != nil {
 			t.Fatal(err)
 		}
-		if err := run(exec.Command("cp", "-a", "--no-target-directory", filepath.Join(from, "root", own), filepath.Join(r.Dir, own))); err != nil {
+		if err := rootlab.Run(exec.Command("cp", "-a", "--no-target-directory", filepath.Join(from, "root", own), filepath.Join(r.Dir, own))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -183,14 +183,4 @@ func (r *Root) Tree() map[string]string {
 		}
 	}
 	return state
-}
-
-// eventually waits for a condition.
-func eventually(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s did not happen within a minute", what)
-		}
-	}
 }

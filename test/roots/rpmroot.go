@@ -9,6 +9,7 @@ import (
 
 	"github.com/rdmactl/rdmactl/host"
 	"github.com/rdmactl/rdmactl/test/internal/cache"
+	"github.com/rdmactl/rdmactl/test/internal/rootlab"
 )
 
 // poses are the os-release texts of the distributions that a root poses as.
@@ -52,7 +53,7 @@ func rpmRoot(t testing.TB, pose string) *Root {
 	if dbpath != "/var/lib/rpm" {
 		r.must("ln", "-s", "../.."+dbpath, "/var/lib/rpm") // as the distribution has it
 	}
-	if err := run(exec.Command("cp", filepath.Join(repos, repoGood, "release-9.4-1.noarch.rpm"), r.Dir+"/srv/seed/")); err != nil {
+	if err := rootlab.Run(exec.Command("cp", filepath.Join(repos, repoGood, "release-9.4-1.noarch.rpm"), r.Dir+"/srv/seed/")); err != nil {
 		t.Fatal(err)
 	}
 	r.Put("/etc/pki/rpm-gpg/RPM-GPG-KEY-test", readFile(t, filepath.Join(repos, "trusted.asc")))

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/rdmactl/rdmactl/test/internal/cache"
+	"github.com/rdmactl/rdmactl/test/internal/rootlab"
 )
 
 // pkg is a package to build: each has a configuration file /etc/NAME.conf and a file
@@ -116,7 +117,7 @@ func (p pkg) build(dir string) error {
 	if err := os.WriteFile(spec, []byte(p.spec()), 0o644); err != nil {
 		return err
 	}
-	return run(exec.Command("rpmbuild", "-bb", "-D", "_topdir "+top, "-D", "_rpmdir "+dir, "-D", "_dbpath "+top+"/db",
+	return rootlab.Run(exec.Command("rpmbuild", "-bb", "-D", "_topdir "+top, "-D", "_rpmdir "+dir, "-D", "_dbpath "+top+"/db",
 		"-D", "_build_name_fmt %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm", "-D", "_buildhost localhost", spec))
 }
 
@@ -142,24 +143,24 @@ func rpmRepos(c *cache.Cache) (string, error) {
 	for _, p := range stock() {
 		texts = append(texts, p.spec())
 	}
-	trusted, err := newSigner(c, "trusted", false)
+	trusted, err := rootlab.NewSigner(c, "rootskey", "trusted")
 	if err != nil {
 		return "", err
 	}
-	stranger, err := newSigner(c, "stranger", false)
+	stranger, err := rootlab.NewSigner(c, "rootskey", "stranger")
 	if err != nil {
 		return "", err
 	}
-	expired, err := newSigner(c, "expired", true)
+	expired, err := rootlab.NewExpired(c, "rootskey", "expired")
 	if err != nil {
 		return "", err
 	}
-	hash, err := cache.Key(rpmVersion, texts, filepath.Base(trusted.home), filepath.Base(stranger.home), filepath.Base(expired.home))
+	hash, err := cache.Key(rpmVersion, texts, filepath.Base(trusted.Home), filepath.Base(stranger.Home), filepath.Base(expired.Home))
 	if err != nil {
 		return "", err
 	}
 	return c.Get("rpms", hash, func(dir string) (err error) {
-		defer func() { err = errors.Join(err, trusted.stop(), stranger.stop(), expired.stop()) }()
+		defer func() { err = errors.Join(err, trusted.Stop(), stranger.Stop(), expired.Stop()) }()
 		good := filepath.Join(dir, repoGood)
 		for _, p := range stock() {
 			if err := p.build(good); err != nil {
@@ -174,11 +175,11 @@ func rpmRepos(c *cache.Cache) (string, error) {
 		if err != nil {
 			return err
 		}
-		if err := trusted.rpms(files...); err != nil {
+		if err := trusted.RPMs(files...); err != nil {
 			return err
 		}
-		for name, s := range map[string]signer{"trusted": trusted, "stranger": stranger, "expired": expired} {
-			key, err := s.public()
+		for name, s := range map[string]rootlab.Signer{"trusted": trusted, "stranger": stranger, "expired": expired} {
+			key, err := s.Public()
 			if err != nil {
 				return err
 			}
@@ -188,13 +189,13 @@ func rpmRepos(c *cache.Cache) (string, error) {
 		}
 		for _, twin := range []struct {
 			name     string
-			index    signer
+			index    rootlab.Signer
 			packages func(alpha string) error
 			after    func(repo string) error
 		}{
 			{repoUnsigned, trusted, func(alpha string) error { return os.WriteFile(alpha, unsigned, 0o644) }, nil},
 			{repoOtherKey, trusted, func(alpha string) error {
-				return errors.Join(os.WriteFile(alpha, unsigned, 0o644), stranger.rpms(alpha))
+				return errors.Join(os.WriteFile(alpha, unsigned, 0o644), stranger.RPMs(alpha))
 			}, nil},
 			{repoTampered, trusted, nil, func(repo string) error { return flip(repo + "/alpha-1.0-1.noarch.rpm") }},
 			{repoBadSignature, trusted, nil, func(repo string) error { return edit(repo + "/repodata/repomd.xml") }},
@@ -212,7 +213,7 @@ func rpmRepos(c *cache.Cache) (string, error) {
 		} {
 			repo := filepath.Join(dir, twin.name)
 			if twin.name != repoGood {
-				if err := run(exec.Command("cp", "-a", "--no-target-directory", good, repo)); err != nil {
+				if err := rootlab.Run(exec.Command("cp", "-a", "--no-target-directory", good, repo)); err != nil {
 					return err
 				}
 			}
@@ -221,10 +222,10 @@ func rpmRepos(c *cache.Cache) (string, error) {
 					return err
 				}
 			}
-			if err := run(exec.Command("createrepo_c", "-q", "--general-compress-type=gz", repo)); err != nil {
+			if err := rootlab.Run(exec.Command("createrepo_c", "-q", "--general-compress-type=gz", repo)); err != nil {
 				return err
 			}
-			if err := twin.index.detach(repo + "/repodata/repomd.xml"); err != nil {
+			if err := twin.index.Detach(repo + "/repodata/repomd.xml"); err != nil {
 				return err
 			}
 			// libzypp takes the key from here when it asks whether to trust it.

@@ -1,43 +1,16 @@
 package rpmhosts
 
 import (
-	"encoding/json"
-	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
+
+	"github.com/rdmactl/rdmactl/test/internal/rootlab"
 )
 
-// worker is the process that works on the host's run, 0 while there is none.
-func (im image) worker() int {
-	data, err := os.ReadFile(im.path("var/lib/rdmactl/lock"))
-	var holder struct {
-		PID int `json:"pid"`
-	}
-	if err != nil || json.Unmarshal(data, &holder) != nil {
-		return 0
-	}
-	return holder.PID
-}
-
-// journal is the text of the host's only journal.
-func (im image) journal() string {
-	files, err := filepath.Glob(im.path("var/lib/rdmactl/runs/*/journal.jsonl"))
-	if err != nil || len(files) != 1 {
-		return ""
-	}
-	data, err := os.ReadFile(files[0])
-	if err != nil {
-		return ""
-	}
-	return string(data)
-}
-
 func (im image) has(rel string) bool {
-	_, err := os.Lstat(im.path(rel))
+	_, err := os.Lstat(im.Path(rel))
 	return err == nil
 }
 
@@ -60,11 +33,11 @@ func killPoints(t *testing.T) []killPoint {
 		return inside
 	}
 	return append(inside, []killPoint{
-		{"at once", func(im image) bool { return im.worker() != 0 }},
-		{"staging", func(im image) bool { return strings.Contains(im.journal(), `"stage-started"`) }},
-		{"before packages", func(im image) bool { return strings.Contains(im.journal(), `"step-started"`) }},
+		{rootlab.AtOnce, func(im image) bool { return im.Worker() != 0 }},
+		{"staging", func(im image) bool { return strings.Contains(im.Journal(), `"stage-started"`) }},
+		{"before packages", func(im image) bool { return strings.Contains(im.Journal(), `"step-started"`) }},
 		{"transaction begins", func(im image) bool { return im.has("var/lib/rdmactl/rpm-transaction.json") }},
-		{"after packages", func(im image) bool { return strings.Contains(im.journal(), `"step-done"`) }},
+		{"after packages", func(im image) bool { return strings.Contains(im.Journal(), `"step-done"`) }},
 	}...)
 }
 
@@ -78,18 +51,18 @@ func TestKilled(t *testing.T) {
 				t.Run(way+" "+point.name, func(t *testing.T) {
 					tried++
 					im, files, packages := killedAt(t, s, point)
-					changed := strings.Contains(im.journal(), `"step-started"`)
-					t.Logf("killed with %d of the files and %d of the packages that differ", len(files.changed(im.files(t))), len(packages.changed(im.packages(t))))
+					changed := strings.Contains(im.Journal(), `"step-started"`)
+					t.Logf("killed with %d of the files and %d of the packages that differ", len(files.Changed(im.files(t))), len(packages.Changed(im.packages(t))))
 					switch {
 					case way == "rollback":
-						rdmactl(t, 0, "rollback", "--root", im.root)
+						lab.Rdmactl(t, 0, "rollback", "--root", im.Dir)
 					case changed:
-						rdmactl(t, 4, im.args("install", "--yes")...).says(t, "unfinished", "--root "+im.root)
+						lab.Rdmactl(t, 4, im.args("install", "--yes")...).Says(t, "unfinished", "--root "+im.Dir)
 						fallthrough
 					default:
-						rdmactl(t, 0, "install", "--root", im.root, "--resume", "--yes").says(t, "done")
+						lab.Rdmactl(t, 0, "install", "--root", im.Dir, "--resume", "--yes").Says(t, "done")
 						im.complete(t, packages)
-						im.rollsBack(t)
+						lab.RollsBack(t, im.Root)
 					}
 					im.asBefore(t, files, packages)
 					if !t.Failed() {
@@ -102,37 +75,13 @@ func TestKilled(t *testing.T) {
 	t.Logf("%d points tried, %d came back", tried, back)
 }
 
-// killedAt is a host whose run was killed at a point, and what it was before. A run that had ended when the signal
-// came is tried again.
-func killedAt(t *testing.T, s system, point killPoint) (im image, files, packages tree) {
+// killedAt is a host whose run was killed at a point, and what it was before.
+func killedAt(t *testing.T, s system, point killPoint) (im image, files, packages rootlab.Tree) {
 	t.Helper()
-	const tries = 4
-	for n := range tries {
+	rootlab.KilledAt(t, point.name, func() (rootlab.Root, *exec.Cmd) {
 		im = newImage(t, s, good)
 		files, packages = im.files(t), im.packages(t)
-		cmd := command(t, im.args("install", "--yes")...)
-		must(t, cmd.Start())
-		pid := 0
-		eventually(t, point.name, func() bool {
-			if p := im.worker(); p != 0 {
-				pid = p
-			}
-			return pid != 0 && point.at(im)
-		})
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
-			t.Fatal(err)
-		}
-		err := cmd.Wait()
-		if err == nil {
-			t.Logf("the run had ended before it was killed (%d of %d tries)", n+1, tries)
-			continue
-		}
-		var ended *exec.ExitError
-		if point.name != "at once" && (!errors.As(err, &ended) || ended.ExitCode() != 1) {
-			t.Errorf("the front-end ended with %v, want exit 1", err)
-		}
-		return im, files, packages
-	}
-	t.Fatalf("no run of %d could be killed at this point", tries)
+		return im.Root, lab.Command(t, im.args("install", "--yes")...)
+	}, func() bool { return point.at(im) })
 	return im, files, packages
 }

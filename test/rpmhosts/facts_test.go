@@ -3,6 +3,8 @@ package rpmhosts
 import (
 	"strings"
 	"testing"
+
+	"github.com/rdmactl/rdmactl/test/internal/rootlab"
 )
 
 // field is a fact as detect prints it.
@@ -34,7 +36,7 @@ func TestFacts(t *testing.T) {
 		}
 		im := newImage(t, s, good)
 		read := func() facts {
-			return decode[facts](t, rdmactl(t, 0, "detect", "--root", im.root, "--kernel", im.kernel, "-o", "json"))
+			return rootlab.Decode[facts](t, lab.Rdmactl(t, 0, "detect", "--root", im.Dir, "--kernel", im.kernel, "-o", "json"))
 		}
 		f := read()
 		if f.Distro.ID.Value == "" || !strings.Contains(s.release, "ID=\""+f.Distro.ID.Value+"\"") || f.Kernel.Release.Value != im.kernel {

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/rdmactl/rdmactl/test/internal/rootlab"
 )
 
 // each runs a scenario on every system.
@@ -35,11 +37,11 @@ func TestInstallsAndRollsBack(t *testing.T) {
 		im.installed(t, packages)
 		im.restored(t, before, packages)
 
-		p := decode[resolved](t, rdmactl(t, 0, im.args("plan", "--resolve", "-o", "json")...))
+		p := rootlab.Decode[resolved](t, lab.Rdmactl(t, 0, im.args("plan", "--resolve", "-o", "json")...))
 		if p.Solver == nil || p.Solver.Manager != s.manager || p.Solver.Installed <= 0 {
 			t.Fatalf("the manager answers %+v", p.Solver)
 		}
-		want := tree{}
+		want := rootlab.Tree{}
 		for name, v := range packages {
 			want[name] = v
 		}
@@ -49,12 +51,12 @@ func TestInstallsAndRollsBack(t *testing.T) {
 			}
 			want[a.Name] = a.Version
 		}
-		rdmactl(t, 0, im.args("plan", "--resolve")...).says(t, "libibverbs", want["perftest"], "install --root "+im.root)
-		if diff := before.changed(im.files(t)); len(diff) > 0 {
+		lab.Rdmactl(t, 0, im.args("plan", "--resolve")...).Says(t, "libibverbs", want["perftest"], "install --root "+im.Dir)
+		if diff := before.Changed(im.files(t)); len(diff) > 0 {
 			t.Errorf("a question changed files:\n%s", strings.Join(diff, "\n"))
 		}
 		im.installed(t, packages)
-		if diff := want.changed(im.packages(t)); len(diff) > 0 {
+		if diff := want.Changed(im.packages(t)); len(diff) > 0 {
 			t.Errorf("other packages are installed than the manager answered: %v", diff)
 		}
 		im.restored(t, before, packages)
@@ -62,7 +64,7 @@ func TestInstallsAndRollsBack(t *testing.T) {
 }
 
 // installed installs the host, and looks at what came: packages were there before.
-func (im image) installed(t *testing.T, packages tree) {
+func (im image) installed(t *testing.T, packages rootlab.Tree) {
 	t.Helper()
 	r := im.installs(t)
 	if r.Verdict != "done" || !r.Changed {
@@ -74,11 +76,11 @@ func (im image) installed(t *testing.T, packages tree) {
 		}
 	}
 	im.complete(t, packages)
-	rdmactl(t, 0, "history", "--root", im.root).says(t, r.RunID, "done")
+	lab.Rdmactl(t, 0, "history", "--root", im.Dir).Says(t, r.RunID, "done")
 }
 
 // complete looks at an installed host.
-func (im image) complete(t *testing.T, packages tree) {
+func (im image) complete(t *testing.T, packages rootlab.Tree) {
 	t.Helper()
 	now := im.packages(t)
 	for _, name := range im.want {
@@ -90,7 +92,7 @@ func (im image) complete(t *testing.T, packages tree) {
 		"etc/modules-load.d/rdmactl.conf": "ib_uverbs", "etc/security/limits.d/90-rdmactl-memlock.conf": "memlock",
 		"usr/lib/udev/rules.d/60-rdma-persistent-naming.rules": "rdma",
 	} {
-		if data, err := os.ReadFile(im.path(file)); err != nil || !strings.Contains(string(data), text) {
+		if data, err := os.ReadFile(im.Path(file)); err != nil || !strings.Contains(string(data), text) {
 			t.Errorf("%s holds %q, %v; want %q", file, data, err, text)
 		}
 	}
@@ -105,22 +107,22 @@ func (im image) complete(t *testing.T, packages tree) {
 	if r := im.installs(t); r.Verdict != "nothing-to-do" || r.Changed {
 		t.Errorf("another run is %+v", r)
 	}
-	rdmactl(t, 0, im.args("plan")...).says(t, "nothing to do")
+	lab.Rdmactl(t, 0, im.args("plan")...).Says(t, "nothing to do")
 }
 
 // restored rolls the latest run back.
-func (im image) restored(t *testing.T, files, packages tree) {
+func (im image) restored(t *testing.T, files, packages rootlab.Tree) {
 	t.Helper()
-	im.rollsBack(t)
+	lab.RollsBack(t, im.Root)
 	im.asBefore(t, files, packages)
 }
 
-func (im image) asBefore(t *testing.T, files, packages tree) {
+func (im image) asBefore(t *testing.T, files, packages rootlab.Tree) {
 	t.Helper()
-	if diff := files.changed(im.files(t)); len(diff) > 0 {
+	if diff := files.Changed(im.files(t)); len(diff) > 0 {
 		t.Errorf("the files are not as before:\n%s", strings.Join(diff, "\n"))
 	}
-	if diff := packages.changed(im.packages(t)); len(diff) > 0 {
+	if diff := packages.Changed(im.packages(t)); len(diff) > 0 {
 		t.Errorf("the packages are not as before: %v", diff)
 	}
 	if out := im.inside(t, "rpm --verifydb && echo sound"); !strings.Contains(out, "sound") {
@@ -136,8 +138,8 @@ func TestFaultyRepositories(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				im := newImage(t, s, name)
 				files, packages := im.files(t), im.packages(t)
-				r := rdmactl(t, 4, im.args("install", "--yes")...)
-				_, said, _ := strings.Cut(r.stderr, "rdmactl: ")
+				r := lab.Rdmactl(t, 4, im.args("install", "--yes")...)
+				_, said, _ := strings.Cut(r.Stderr, "rdmactl: ")
 				t.Log(said)
 				what := victim
 				if name == otherIndex || name == editedMD {

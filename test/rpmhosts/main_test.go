@@ -9,15 +9,13 @@
 package rpmhosts
 
 import (
-	"fmt"
 	"os"
 	"testing"
+
+	"github.com/rdmactl/rdmactl/test/internal/rootlab"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if skipped := skips.n.Load(); skipped > 0 {
-		fmt.Printf("rpmhosts: %d tests skipped: %s\n", skipped, skips.reason.Load())
-	}
-	os.Exit(code)
-}
+// lab has the program for all tests here.
+var lab = rootlab.New("rpmhosts")
+
+func TestMain(m *testing.M) { os.Exit(lab.Main(m)) }

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/rdmactl/rdmactl/test/internal/rootlab"
 	"github.com/rdmactl/rdmactl/test/vendorlab"
 )
 
@@ -114,7 +115,7 @@ func (r recipe) of(s system, debs string) (recipe, error) {
 	}
 	r.fill = func(tree string) error {
 		for _, file := range files {
-			if err := run(exec.Command("dpkg-deb", "--extract", file, tree)); err != nil {
+			if err := rootlab.Run(exec.Command("dpkg-deb", "--extract", file, tree)); err != nil {
 				return err
 			}
 		}
@@ -151,7 +152,7 @@ func (s system) kernelRecipe(debs string) (recipe, error) {
 		name: s.kernel, version: strings.ReplaceAll(release, "-", ".") + "-" + s.suffix("1"), kernel: release,
 		relations: []string{"Provides: installonlypkg(kernel)", "Provides: multiversion(kernel)", "Provides: kernel-uname-r = " + strings.ReplaceAll(release, "-", ".")},
 		fill: func(tree string) error {
-			if err := run(exec.Command("dpkg-deb", "--extract", file, tree)); err != nil {
+			if err := rootlab.Run(exec.Command("dpkg-deb", "--extract", file, tree)); err != nil {
 				return err
 			}
 			modules := filepath.Join(tree, "lib/modules", release)
@@ -179,7 +180,7 @@ func (r recipe) build(dir, root, vendor string) (err error) {
 	if err := r.fill(tree); err != nil {
 		return err
 	}
-	if err := run(exec.Command("find", tree, "-mindepth", "1", "-type", "d", "-empty", "-delete")); err != nil {
+	if err := rootlab.Run(exec.Command("find", tree, "-mindepth", "1", "-type", "d", "-empty", "-delete")); err != nil {
 		return err
 	}
 	files := []string{}
@@ -221,7 +222,7 @@ func (r recipe) build(dir, root, vendor string) (err error) {
 	if err := put(spec, s.String()); err != nil {
 		return err
 	}
-	return run(exec.Command("rpmbuild", "-bb", "--quiet", "-D", "_topdir "+top, "-D", "_rpmdir "+dir, "-D", "_dbpath "+top+"/db", "-D", "_binary_payload w1.gzdio",
+	return rootlab.Run(exec.Command("rpmbuild", "-bb", "--quiet", "-D", "_topdir "+top, "-D", "_rpmdir "+dir, "-D", "_dbpath "+top+"/db", "-D", "_binary_payload w1.gzdio",
 		"-D", "_build_name_fmt %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm", "-D", "_buildhost localhost", "--target", "x86_64-linux", spec))
 }
 

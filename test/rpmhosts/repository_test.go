@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/rdmactl/rdmactl/test/internal/cache"
+	"github.com/rdmactl/rdmactl/test/internal/rootlab"
 )
 
 // The repositories. All but the first are faulty, each in one way.
@@ -31,7 +31,7 @@ func faulty() []string { return []string{unsigned, otherKey, tampered, otherInde
 const victim = "perftest"
 
 // repositories makes the packages, and a repository of each kind.
-func (s system) repositories(dir, root, debs string, trusted, stranger signer) error {
+func (s system) repositories(dir, root, debs string, trusted, stranger rootlab.Signer) error {
 	packages := filepath.Join(dir, good)
 	for _, r := range s.offers {
 		r, err := r.of(s, debs)
@@ -54,7 +54,7 @@ func (s system) repositories(dir, root, debs string, trusted, stranger signer) e
 	if err != nil {
 		return err
 	}
-	if err := trusted.rpms(all...); err != nil {
+	if err := trusted.RPMs(all...); err != nil {
 		return err
 	}
 	for _, name := range append(faulty(), good) {
@@ -62,7 +62,7 @@ func (s system) repositories(dir, root, debs string, trusted, stranger signer) e
 		one := filepath.Join(repo, filepath.Base(file))
 		index := trusted
 		if name != good {
-			if err := run(exec.Command("cp", "-a", "--no-target-directory", packages, repo)); err != nil {
+			if err := rootlab.Run(exec.Command("cp", "-a", "--no-target-directory", packages, repo)); err != nil {
 				return err
 			}
 		}
@@ -71,12 +71,12 @@ func (s system) repositories(dir, root, debs string, trusted, stranger signer) e
 		case unsigned:
 			err = os.WriteFile(one, bare, 0o644)
 		case otherKey:
-			err = errors.Join(os.WriteFile(one, bare, 0o644), stranger.rpms(one))
+			err = errors.Join(os.WriteFile(one, bare, 0o644), stranger.RPMs(one))
 		case otherIndex:
 			index = stranger
 		}
 		md := filepath.Join(repo, "repodata/repomd.xml")
-		if err = errors.Join(err, run(exec.Command("createrepo_c", "-q", "--general-compress-type=gz", repo)), index.detach(md)); err != nil {
+		if err = errors.Join(err, rootlab.Run(exec.Command("createrepo_c", "-q", "--general-compress-type=gz", repo)), index.Detach(md)); err != nil {
 			return err
 		}
 		switch name {
@@ -111,52 +111,4 @@ func serve(t *testing.T, dir string) string {
 	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
 	t.Cleanup(server.Close)
 	return server.URL
-}
-
-// signer is a throw-away key in a GnuPG home directory of its own.
-type signer struct{ home, name string }
-
-func signerOf(t *testing.T, c *cache.Cache, name string) signer {
-	t.Helper()
-	s := signer{name: name + "@rdmactl.invalid"}
-	home, err := c.Get("rpmhostkey-"+name, "1", func(dir string) error {
-		k := signer{dir, s.name}
-		return errors.Join(os.Chmod(dir, 0o700), run(k.gpg("--passphrase", "", "--quick-generate-key", "rdmactl test "+name+" <"+s.name+">", "rsa3072", "sign", "never")), k.stop())
-	})
-	must(t, err)
-	s.home = home
-	return s
-}
-
-func (s signer) gpg(args ...string) *exec.Cmd {
-	return exec.Command("gpg", append([]string{"--homedir", s.home, "--batch", "--yes", "--pinentry-mode", "loopback"}, args...)...)
-}
-
-// stop ends the agent that gpg started for this home.
-func (s signer) stop() error {
-	return run(exec.Command("gpgconf", "--homedir", s.home, "--kill", "gpg-agent"))
-}
-
-// public is the armored public key.
-func (s signer) public() ([]byte, error) {
-	var out bytes.Buffer
-	cmd := s.gpg("--armor", "--export")
-	cmd.Stdout = &out
-	err := run(cmd)
-	if err == nil && out.Len() == 0 {
-		err = errors.New("gpg exported no key")
-	}
-	return out.Bytes(), err
-}
-
-// detach writes FILE.asc.
-func (s signer) detach(file string) error {
-	return run(s.gpg("--detach-sign", "--armor", "--output", file+".asc", file))
-}
-
-// rpms signs package files in place.
-func (s signer) rpms(files ...string) error {
-	cmd := exec.Command("rpmsign", append([]string{"-D", "__gpg /usr/bin/gpg", "-D", "_gpg_path " + s.home, "-D", "_gpg_name " + s.name, "--addsign"}, files...)...)
-	cmd.Env = append(os.Environ(), "GNUPGHOME="+s.home)
-	return run(cmd)
 }

@@ -1,20 +1,15 @@
 package rpmhosts
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/rdmactl/rdmactl/test/internal/cache"
+	"github.com/rdmactl/rdmactl/test/internal/rootlab"
 )
 
 // suite is the Debian release that the programs come from.
@@ -47,36 +42,6 @@ apt-get install --yes --download-only --no-remove --no-install-recommends \
   -o Dir::Cache::Archives="$DEBS" -o APT::Sandbox::User=root -o Debug::NoLocking=true linux-image-amd64 $OFFERED
 rm -rf "$DEBS/partial" "$DEBS/lock"`
 
-type counter struct {
-	n      atomic.Int64
-	reason atomic.Value
-}
-
-var skips counter
-
-// need skips a test, and counts the skip, where hosts cannot be made.
-func need(t *testing.T) {
-	t.Helper()
-	why := ""
-	switch {
-	case os.Getenv("RDMACTL_ROOTS") != "1":
-		why = "set RDMACTL_ROOTS=1 to install with dnf and zypper; making the first root takes minutes"
-	case os.Geteuid() != 0:
-		why = "needs root: a root file system is made and entered"
-	default:
-		for _, program := range []string{"mmdebstrap", "rpmbuild", "rpmsign", "createrepo_c", "gpg", "dpkg-deb", "depmod"} {
-			if _, err := exec.LookPath(program); err != nil {
-				why = "needs " + program + ": test/prepare installs it"
-			}
-		}
-	}
-	if why != "" {
-		skips.n.Add(1)
-		skips.reason.Store(why)
-		t.Skip(why)
-	}
-}
-
 // programs is a directory with root/, the programs that all roots have, and debs/, what is built into RPMs.
 func programs(t *testing.T, c *cache.Cache) string {
 	t.Helper()
@@ -90,7 +55,7 @@ func programs(t *testing.T, c *cache.Cache) string {
 		}
 		cmd := exec.Command("nice", append(args, suite, filepath.Join(dir, "root"))...)
 		cmd.Env = append(os.Environ(), "DEBS="+filepath.Join(dir, "debs"), "OFFERED="+strings.Join(offeredPackages(), " "))
-		return run(cmd)
+		return rootlab.Run(cmd)
 	})
 	must(t, err)
 	return dir
@@ -144,7 +109,7 @@ func systems() []system {
 // material is what is made once and kept, and nobody changes.
 type material struct {
 	system
-	root   string // root of the host, with its kernel
+	kept   string // root of the host, with its kernel
 	repos  string // directory with a directory for each repository, and the key
 	kernel string // release
 }
@@ -163,20 +128,24 @@ func (s system) releasePackage() recipe {
 // prepared makes the material of a system.
 func prepared(t *testing.T, s system) material {
 	t.Helper()
-	need(t)
+	lab.Need(t, rootlab.WhyNot("set RDMACTL_ROOTS=1 to install with dnf and zypper; making the first root takes minutes",
+		"mmdebstrap", "rpmbuild", "rpmsign", "createrepo_c", "gpg", "dpkg-deb", "depmod"))
 	c, err := cache.Open()
 	must(t, err)
 	base := programs(t, c)
-	trusted, stranger := signerOf(t, c, "trusted"), signerOf(t, c, "stranger")
-	hash, err := cache.Key(version, filepath.Base(base), s.name, s.release, s.dbpath, s.vendor, s.kernel, recipeWords(s.offers), trusted.home, stranger.home)
+	trusted, err := rootlab.NewSigner(c, "rpmhostkey", "trusted")
+	must(t, err)
+	stranger, err := rootlab.NewSigner(c, "rpmhostkey", "stranger")
+	must(t, err)
+	hash, err := cache.Key(version, filepath.Base(base), s.name, s.release, s.dbpath, s.vendor, s.kernel, recipeWords(s.offers), trusted.Home, stranger.Home)
 	must(t, err)
 	dir, err := c.Get("rpmhost-"+s.name, hash, func(dir string) error {
 		t.Logf("making the packages and the root of %s, about a minute", s.name)
-		return errors.Join(s.make(dir, base, trusted, stranger), trusted.stop(), stranger.stop())
+		return errors.Join(s.make(dir, base, trusted, stranger), trusted.Stop(), stranger.Stop())
 	})
 	must(t, err)
-	m := material{system: s, root: filepath.Join(dir, "root"), repos: filepath.Join(dir, "repos")}
-	found, err := filepath.Glob(m.root + "/usr/lib/modules/*")
+	m := material{system: s, kept: filepath.Join(dir, "root"), repos: filepath.Join(dir, "repos")}
+	found, err := filepath.Glob(m.kept + "/usr/lib/modules/*")
 	must(t, err)
 	if len(found) != 1 {
 		t.Fatalf("the root has the kernels %v", found)
@@ -186,9 +155,9 @@ func prepared(t *testing.T, s system) material {
 }
 
 // make makes the root and the repositories.
-func (s system) make(dir, base string, trusted, stranger signer) error {
+func (s system) make(dir, base string, trusted, stranger rootlab.Signer) error {
 	root, repos := filepath.Join(dir, "root"), filepath.Join(dir, "repos")
-	if err := run(exec.Command("cp", "--archive", "--no-target-directory", filepath.Join(base, "root"), root)); err != nil {
+	if err := rootlab.Run(exec.Command("cp", "--archive", "--no-target-directory", filepath.Join(base, "root"), root)); err != nil {
 		return err
 	}
 	// dpkg is not on such a host: its programs and its database go, apt's too.
@@ -206,7 +175,7 @@ func (s system) make(dir, base string, trusted, stranger signer) error {
 			}
 		}
 	}
-	key, err := trusted.public()
+	key, err := trusted.Public()
 	if err != nil {
 		return err
 	}
@@ -237,7 +206,7 @@ func (s system) make(dir, base string, trusted, stranger signer) error {
 			return err
 		}
 	}
-	if err := run(chroot(root, "rpmkeys --import /etc/pki/rpm-gpg/RPM-GPG-KEY-test && rpm --install --force-debian /seed/*.rpm && depmod "+kernel.kernel+" && ldconfig")); err != nil {
+	if err := rootlab.Run(chroot(root, "rpmkeys --import /etc/pki/rpm-gpg/RPM-GPG-KEY-test && rpm --install --force-debian /seed/*.rpm && depmod "+kernel.kernel+" && ldconfig")); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(seed); err != nil {
@@ -253,32 +222,17 @@ func chroot(root, script string) *exec.Cmd {
 	return cmd
 }
 
-// image is one root of one test: an overlay over the kept one, or a copy of it.
+// image is one root of one test.
 type image struct {
 	material
-	root  string
-	state string // directory beside it
+	rootlab.Root
 }
 
 // newImage makes a host whose only package source is the named repository, at url.
 func newImage(t *testing.T, s system, repository string) image {
 	t.Helper()
 	m := prepared(t, s)
-	base, err := os.MkdirTemp(filepath.Dir(filepath.Dir(m.root)), "run-rpmhost-")
-	must(t, err)
-	t.Cleanup(func() { must(t, os.RemoveAll(base)) })
-	im := image{material: m, root: filepath.Join(base, "root"), state: base}
-	upper, work := filepath.Join(base, "upper"), filepath.Join(base, "work")
-	for _, dir := range []string{im.root, upper, work} {
-		must(t, os.Mkdir(dir, 0o755))
-	}
-	err = unix.Mount("overlay", im.root, "overlay", 0, "lowerdir="+m.root+",upperdir="+upper+",workdir="+work)
-	if err == nil {
-		t.Cleanup(func() { must(t, unix.Unmount(im.root, unix.MNT_DETACH)) })
-		t.Cleanup(func() { im.quiet(t) })
-	} else {
-		must(t, run(exec.Command("cp", "--archive", "--no-target-directory", m.root, im.root)))
-	}
+	im := image{material: m, Root: rootlab.Over(t, m.kept, "run-rpmhost-")}
 	im.uses(t, serve(t, m.repos)+"/"+repository)
 	return im
 }
@@ -291,25 +245,8 @@ func (im image) uses(t *testing.T, url string) {
 	if im.manager == "zypper" {
 		text += "autorefresh=1\ntype=rpm-md\n"
 	}
-	must(t, put(im.path(im.system.repos+"/base.repo"), text))
+	must(t, put(im.Path(im.system.repos+"/base.repo"), text))
 }
-
-// quiet waits until nobody works on the root any more.
-func (im image) quiet(t *testing.T) {
-	t.Helper()
-	eventually(t, "the end of all runs", func() bool {
-		all, err := filepath.Glob("/proc/[0-9]*/cmdline")
-		must(t, err)
-		for _, file := range all {
-			if text, err := os.ReadFile(file); err == nil && bytes.Contains(text, []byte(im.root)) {
-				return false
-			}
-		}
-		return true
-	})
-}
-
-func (im image) path(rel string) string { return filepath.Join(im.root, rel) }
 
 // put writes a file and the directories above it.
 func put(file, text string) error {
@@ -322,35 +259,9 @@ func put(file, text string) error {
 	return os.WriteFile(file, []byte(text), 0o644)
 }
 
-// run runs a command and puts what it said into the error.
-func run(cmd *exec.Cmd) error {
-	var said bytes.Buffer
-	if cmd.Stdout == nil {
-		cmd.Stdout = &said
-	}
-	cmd.Stderr = &said
-	if err := cmd.Run(); err != nil {
-		text := said.Bytes()
-		return fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, text[max(0, len(text)-4000):])
-	}
-	return nil
-}
-
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
-
-// program is rdmactl as it is released, built once.
-var program = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "rdmactl-rpmhosts-")
-	if err != nil {
-		return "", err
-	}
-	file := filepath.Join(dir, "rdmactl")
-	cmd := exec.Command("go", "build", "-trimpath", "-o", file, "../../cmd/rdmactl")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	return file, run(cmd)
-})

@@ -17,6 +17,7 @@ import (
 	"github.com/rdmactl/rdmactl/install/build"
 	"github.com/rdmactl/rdmactl/profiles"
 	"github.com/rdmactl/rdmactl/test/internal/cache"
+	"github.com/rdmactl/rdmactl/test/internal/rootlab"
 )
 
 // suite is the Debian release whose root and whose source package are used: 13 has rdma-core 56.1.
@@ -45,14 +46,8 @@ rm "$1/etc/apt/sources.list.d/source.list"`
 // made once; a test has a copy of its own.
 func built(t *testing.T) (root, version string) {
 	t.Helper()
-	if os.Getenv("RDMACTL_ROOTS") != "1" {
-		t.Skip("set RDMACTL_ROOTS=1 to build in a real root; it takes minutes")
-	}
-	if os.Geteuid() != 0 {
-		t.Skip("needs root: a root file system is made and entered")
-	}
-	if _, err := exec.LookPath("mmdebstrap"); err != nil {
-		t.Skip("needs mmdebstrap")
+	if why := rootlab.WhyNot("set RDMACTL_ROOTS=1 to build in a real root; it takes minutes", "mmdebstrap"); why != "" {
+		t.Skip(why)
 	}
 	edge, err := profiles.Load("edge")
 	must(t, err)
@@ -65,22 +60,15 @@ func built(t *testing.T) (root, version string) {
 		cmd := exec.Command("nice", "mmdebstrap", "--variant=minbase", "--quiet", "--include="+strings.Join(packages(), ","),
 			"--customize-hook="+source, suite, filepath.Join(dir, "root"))
 		cmd.Env = append(os.Environ(), "SOURCE="+filepath.Join(dir, "source"))
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("mmdebstrap: %w\n%s", err, out)
+		if err := rootlab.Run(cmd); err != nil {
+			return err
 		}
 		return buildIn(dir, *edge.Build)
 	})
 	must(t, err)
 	text, err := os.ReadFile(filepath.Join(dir, "version"))
 	must(t, err)
-	run, err := os.MkdirTemp(filepath.Dir(dir), "run-side-")
-	must(t, err)
-	t.Cleanup(func() { must(t, os.RemoveAll(run)) })
-	root = filepath.Join(run, "root")
-	if out, err := exec.Command("cp", "--archive", "--reflink=auto", filepath.Join(dir, "root"), root).CombinedOutput(); err != nil {
-		t.Fatalf("cp: %v\n%s", err, out)
-	}
-	return root, string(text)
+	return rootlab.Copied(t, filepath.Join(dir, "root"), "run-side-").Dir, string(text)
 }
 
 // buildIn builds the tarball and puts it in its place.

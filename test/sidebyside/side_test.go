@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/rdmactl/rdmactl/test/internal/rootlab"
 )
 
 // chroot runs commands in a root that has a /proc and a /dev, in namespaces of their own: nothing outside of it is
@@ -61,11 +63,7 @@ const nobody = 65534
 func prepared(t *testing.T) (chroot, string) {
 	t.Helper()
 	root, version := built(t)
-	cmd := exec.Command("go", "build", "-o", filepath.Join(root, "usr/local/bin/rdmactl"), "./cmd/rdmactl")
-	cmd.Dir, cmd.Env = "../..", append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	must(t, rootlab.Build(filepath.Join(root, "usr/local/bin/rdmactl")))
 	return chroot{root}, version
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/rdmactl/rdmactl/install/build"
 	"github.com/rdmactl/rdmactl/plan"
 	"github.com/rdmactl/rdmactl/profiles"
+	"github.com/rdmactl/rdmactl/test/internal/rootlab"
 )
 
 // served is the source package on a web server, its .dsc signed by a key of the test.
@@ -60,7 +61,7 @@ func edge(t *testing.T) profiles.Build {
 
 func TestBuildPlaceActivateRemove(t *testing.T) {
 	m := prepared(t)
-	root := m.copied(t)
+	root := rootlab.Copied(t, m.root, "run-built-").Dir
 	h, err := host.NewRooted(root)
 	must(t, err)
 	t.Cleanup(func() { must(t, h.Close()) })
@@ -233,7 +234,7 @@ func grep(text, word string) string {
 // the upstream README says, with the same options and with none, in one root and by turns.
 func TestCostAgainstPlainRecipe(t *testing.T) {
 	m := prepared(t)
-	root := m.copied(t)
+	root := rootlab.Copied(t, m.root, "run-built-").Dir
 	h, err := host.NewRooted(root)
 	must(t, err)
 	t.Cleanup(func() { must(t, h.Close()) })

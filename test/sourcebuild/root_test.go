@@ -2,18 +2,14 @@ package sourcebuild
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/rdmactl/rdmactl/test/internal/cache"
+	"github.com/rdmactl/rdmactl/test/internal/rootlab"
 )
 
 // suite is the Debian release whose root and whose source package are used: 13 has rdma-core 56.1.
@@ -46,14 +42,8 @@ type material struct{ root, source string }
 
 func prepared(t *testing.T) material {
 	t.Helper()
-	if os.Getenv("RDMACTL_ROOTS") != "1" {
-		t.Skip("set RDMACTL_ROOTS=1 to build in a real root; it takes minutes")
-	}
-	if os.Geteuid() != 0 {
-		t.Skip("needs root: a root file system is made and entered")
-	}
-	if _, err := exec.LookPath("mmdebstrap"); err != nil {
-		t.Skip("needs mmdebstrap")
+	if why := rootlab.WhyNot("set RDMACTL_ROOTS=1 to build in a real root; it takes minutes", "mmdebstrap"); why != "" {
+		t.Skip(why)
 	}
 	c, err := cache.Open()
 	must(t, err)
@@ -64,26 +54,10 @@ func prepared(t *testing.T) material {
 		cmd := exec.Command("nice", "mmdebstrap", "--variant=minbase", "--quiet", "--include="+strings.Join(packages(), ","),
 			"--customize-hook="+source, suite, filepath.Join(dir, "root"))
 		cmd.Env = append(os.Environ(), "SOURCE="+filepath.Join(dir, "source"))
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("mmdebstrap: %w\n%s", err, out)
-		}
-		return nil
+		return rootlab.Run(cmd)
 	})
 	must(t, err)
 	return material{filepath.Join(dir, "root"), filepath.Join(dir, "source")}
-}
-
-// copied is a copy of the cached root for one test.
-func (m material) copied(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp(filepath.Dir(filepath.Dir(m.root)), "run-built-")
-	must(t, err)
-	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
-	root := filepath.Join(dir, "root")
-	if out, err := exec.Command("cp", "--archive", "--reflink=auto", m.root, root).CombinedOutput(); err != nil {
-		t.Fatalf("cp: %v\n%s", err, out)
-	}
-	return root
 }
 
 // paragraph is the index's entry of the newest version, as the text of a .dsc has it.
@@ -119,51 +93,15 @@ func (m material) paragraph(t *testing.T) (text, version string) {
 	return out.String(), version
 }
 
-// tree is every file below a directory, with what a change would show in.
-func tree(t *testing.T, root string) map[string]string {
-	t.Helper()
-	out := map[string]string{}
-	must(t, filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel := strings.TrimPrefix(p, root)
-		// ldconfig's own cache of inode numbers and times; it changes with each run.
-		if rel == "/var/cache/ldconfig/aux-cache" {
-			return nil
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		st, ok := info.Sys().(*syscall.Stat_t)
-		if !ok {
-			return errors.New("no stat")
-		}
-		text := fmt.Sprintf("%v %d:%d", info.Mode(), st.Uid, st.Gid)
-		switch {
-		case info.Mode().IsRegular():
-			data, err := os.ReadFile(p)
-			if err != nil {
-				return err
-			}
-			text += fmt.Sprintf(" %x", sha256.Sum256(data))
-		case info.Mode()&fs.ModeSymlink != 0:
-			target, err := os.Readlink(p)
-			if err != nil {
-				return err
-			}
-			text += " -> " + target
-		}
-		out[rel] = text
-		return nil
-	}))
-	return out
-}
-
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// tree is every file of a root but ldconfig's own cache of inode numbers and times, which changes with each run.
+func tree(t *testing.T, root string) rootlab.Tree {
+	t.Helper()
+	return rootlab.TreeOf(t, root, rootlab.View{Skip: []string{"/var/cache/ldconfig/aux-cache"}})
 }
