@@ -52,7 +52,7 @@ func New(fileLimit time.Duration, transport http.RoundTripper) *Client {
 	return &Client{&http.Client{Timeout: fileLimit, Transport: transport, CheckRedirect: func(next *http.Request, via []*http.Request) error {
 		first := via[0].URL.Scheme
 		if next.URL.Scheme != "https" && next.URL.Scheme != first || next.URL.Scheme != "http" && next.URL.Scheme != "https" {
-			return &RefusedError{fmt.Sprintf("the server sends on from %s to %.20q", first, next.URL.Scheme)}
+			return &RefusedError{fmt.Sprintf("the server sends on from %s to %.20s", first, next.URL.Scheme)}
 		}
 		if len(via) > maxRedirects {
 			return &RefusedError{fmt.Sprintf("the server sends on more than %d times", maxRedirects)}
