@@ -41,7 +41,7 @@ func TestImageIsAsideWhenAsked(t *testing.T) {
 func TestCommandsNameTheImage(t *testing.T) {
 	im := &target{root: "/srv/im"}
 	for text, want := range map[string]string{
-		"`rdmactl history` lists the runs": "`rdmactl history --root /srv/im` lists the runs",
+		"`rdmactl history` lists the runs":                                      "`rdmactl history --root /srv/im` lists the runs",
 		"`rdmactl install --resume` continues it, `rdmactl rollback` undoes it": "`rdmactl install --root /srv/im --resume` continues it, `rdmactl rollback --root /srv/im` undoes it",
 		"`rdmactl explain container`":                                           "`rdmactl explain container`",
 		"add --yes":                                                             "add --yes",
