@@ -101,7 +101,12 @@ func (x *useStep) do(ctx context.Context, s plan.Step, undo json.RawMessage) (an
 		return nil, "", err
 	}
 	if !serves {
-		file, _ := build.LoadedLibrary(ctx, x.run.host)
+		file, err := build.LoadedLibrary(ctx, x.run.host)
+		if errors.Is(err, fs.ErrNotExist) {
+			file = "none"
+		} else if err != nil {
+			return nil, "", err
+		}
 		return nil, "", fault.New(fault.Failed, "library-not-used", "look which file of /etc/ld.so.conf.d names its directory", "cannot switch the default library: the loader still gives programs %s", file)
 	}
 	return nil, "", nil

@@ -82,8 +82,20 @@ func TestNextKeepsTheRequest(t *testing.T) {
 	if !strings.HasPrefix(p.Next[0].Command, "sudo rdmactl install") || slices.Contains(codes(p.Warnings), "not-installable") {
 		t.Errorf("%q, %v", p.Next, codes(p.Warnings))
 	}
-	script := makePlan(t, jammy(), "lts", plan.Request{Stack: "doca-ofed", Version: "2.9.4", Method: "vendor-script", Date: "2026-11-30"})
-	if script.Verdict == plan.Install && (strings.Contains(script.Next[0].Command, "install") || !slices.Contains(codes(script.Warnings), "not-installable")) {
+	rhel76 := rhel94(func(f *facts.Facts) {
+		f.Distro.VersionID = facts.Is("7.6", "/etc/os-release")
+		f.Kernel.Release = facts.Is("3.10.0-957.el7.x86_64", "uname -r")
+		for i := range f.PCI.Value {
+			if d := &f.PCI.Value[i]; d.RDMACapable {
+				d.Device, d.Generation = "1017", facts.Is("connectx-5", "ids")
+			}
+		}
+	})
+	script := makePlan(t, rhel76, "lts", plan.Request{Stack: "ofed", Date: "2026-11-30"}) // its own install.pl is the only way
+	if script.Verdict != plan.Install {
+		t.Fatalf("by the vendor's script: %s", script.Summary)
+	}
+	if strings.Contains(script.Next[0].Command, "install") || !slices.Contains(codes(script.Warnings), "not-installable") {
 		t.Errorf("%q, %v", script.Next, codes(script.Warnings))
 	}
 	if inbox := makePlan(t, jammy(), "inbox", plan.Request{}); !strings.HasPrefix(inbox.Next[0].Command, "sudo rdmactl install") || slices.Contains(codes(inbox.Warnings), "not-installable") {
