@@ -2,7 +2,6 @@ package host
 
 import (
 	"bytes"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -36,7 +35,7 @@ func (t *tree) writeFile(p string, data []byte, mode fs.FileMode) (err error) {
 	if old != nil {
 		defer closeFD(old.fd)
 	}
-	temp := "." + base + ".rdmactl-" + strings.ToLower(rand.Text()[:12]) + "~"
+	temp := tempName(base)
 	fd, err := retry(func() (int, error) {
 		return unix.Openat(dir, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	})

@@ -279,10 +279,12 @@ func (h *fakeHost) WriteFile(p string, data []byte, mode fs.FileMode) error {
 			mode = info.Mode().Perm()
 		}
 	}
-	tmp := h.path(p) + ".tmp"
+	// The name is one that the real host gives (host/treetemp.go): a crash leaves it, and a run must tidy it.
+	tmp := filepath.Join(filepath.Dir(h.path(p)), "."+filepath.Base(p)+".rdmactl-abcdefghijkl~")
 	if err := os.WriteFile(tmp, data, mode); err != nil {
 		return err
 	}
+	h.tick()
 	if err := os.Chmod(tmp, mode); err != nil {
 		return err
 	}

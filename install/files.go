@@ -142,6 +142,9 @@ func (x *filesStep) do(_ context.Context, s plan.Step, undo json.RawMessage) (an
 		return nil, "", fmt.Errorf("cannot execute step %s: the journal holds %d files for %d", s.ID, len(u.Files), len(s.Changes.Files))
 	}
 	for i, c := range s.Changes.Files {
+		if err := host.Tidy(x.run.host, c.Path); err != nil { // of an attempt that was killed
+			return nil, "", err
+		}
 		if c.Action == "remove" {
 			if err := x.run.host.Remove(c.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return nil, "", fmt.Errorf("cannot remove %s: %w", c.Path, err)
@@ -245,6 +248,9 @@ func (x *filesStep) undo(_ context.Context, _ plan.Step, rec record) (undone, er
 	}
 	for i, f := range u.Files {
 		file := f.Before.Path
+		if err := host.Tidy(x.run.host, file); err != nil { // of a run that was killed
+			return out, err
+		}
 		switch fate.Fates[i] {
 		case fateBack:
 			if err := putBack(x.run.host, x.run.journal, f.Before, file); err != nil {

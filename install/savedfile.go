@@ -78,6 +78,9 @@ func look(w host.Writer, file string) (savedFile, []byte, error) {
 
 // putBack makes a file as it was, or lays it at another path.
 func putBack(w host.Writer, j *journal.Run, s savedFile, at string) error {
+	if err := host.Tidy(w, at); err != nil { // of an attempt that was killed
+		return err
+	}
 	if !s.Exists {
 		if err := w.Remove(at); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("cannot remove %s: %w", at, err)

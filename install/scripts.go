@@ -254,6 +254,9 @@ func sameState(left, found map[string]keptFile, name string) bool {
 
 func putBackKept(w host.Writer, f keptFile, gone bool) error {
 	fail := func(err error) error { return fmt.Errorf("cannot put back %s: %w", f.Path, err) }
+	if err := host.Tidy(w, f.Path); err != nil { // of an undo that was killed
+		return fail(err)
+	}
 	special := f.Mode & (fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky)
 	switch {
 	case f.Mode&fs.ModeSymlink != 0:
