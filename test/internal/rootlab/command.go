@@ -81,6 +81,7 @@ type Report struct {
 	Log     string `json:"log"`
 	Steps   []struct {
 		ID, Status string
+		Seconds    float64
 	} `json:"steps"`
 }
 
