@@ -13,9 +13,10 @@ import (
 	"testing"
 
 	"github.com/rdmactl/rdmactl/test/internal/rootlab"
+	"github.com/rdmactl/rdmactl/test/vm"
 )
 
 // lab has the program for all tests here.
 var lab = rootlab.New("rpmhosts")
 
-func TestMain(m *testing.M) { os.Exit(lab.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(vm.Report(func() int { return lab.Main(m) })) }

@@ -69,12 +69,13 @@ type system struct {
 	release string   // /etc/os-release
 	dbpath  string   // where its rpm has the database
 	// suffix makes a release of the distribution of one of Debian's: 2 is 2.el9 there.
-	suffix func(revision string) string
-	vendor string   // as its packages name their maker
-	repos  string   // directory of its repository files
-	kernel string   // package of the kernel
-	offers []recipe // what its repository has
-	want   []string // packages that the profile inbox brings for ConnectX-5
+	suffix  func(revision string) string
+	vendor  string   // as its packages name their maker
+	repos   string   // directory of its repository files
+	kernel  string   // package of the kernel
+	offers  []recipe // what its repository has
+	want    []string // packages that the profile inbox brings for ConnectX-5
+	library string   // package with libibverbs.so.1
 }
 
 func systems() []system {
@@ -86,7 +87,7 @@ func systems() []system {
 			dbpath: "/var/lib/rpm", repos: "etc/yum.repos.d", kernel: "kernel-core",
 			suffix: func(revision string) string { return revision + ".el9" },
 			vendor: "Rocky Enterprise Software Foundation",
-			offers: rockyPackages(),
+			offers: rockyPackages(), library: "libibverbs",
 			want: []string{
 				"rdma-core", "libibverbs", "libibverbs-utils", "librdmacm", "librdmacm-utils", "infiniband-diags", "perftest", "mstflint", "ethtool", "iproute",
 			},
@@ -97,7 +98,7 @@ func systems() []system {
 			dbpath:  "/usr/lib/sysimage/rpm", repos: "etc/zypp/repos.d", kernel: "kernel-default",
 			suffix: func(revision string) string { return "150600." + revision },
 			vendor: "SUSE LLC <https://www.suse.com/>",
-			offers: leapPackages(),
+			offers: leapPackages(), library: "libibverbs1",
 			want: []string{
 				"rdma-core", "libibverbs1", "libibverbs", "libmlx5-1", "libibverbs-utils", "librdmacm1", "librdmacm-utils", "infiniband-diags",
 				"perftest", "mstflint", "ethtool", "iproute2",
@@ -240,12 +241,16 @@ func newImage(t *testing.T, s system, repository string) image {
 // uses configures the only repository, as the distribution's files do.
 func (im image) uses(t *testing.T, url string) {
 	t.Helper()
+	must(t, im.source(url))
+}
+
+func (im image) source(url string) error {
 	const key = "gpgkey=file:///etc/pki/rpm-gpg/RPM-GPG-KEY-test\n"
 	text := "[base]\nname=the distribution\nbaseurl=" + url + "\nenabled=1\ngpgcheck=1\nrepo_gpgcheck=1\n" + key
 	if im.manager == "zypper" {
 		text += "autorefresh=1\ntype=rpm-md\n"
 	}
-	must(t, put(im.Path(im.system.repos+"/base.repo"), text))
+	return put(im.Path(im.system.repos+"/base.repo"), text)
 }
 
 // put writes a file and the directories above it.

@@ -13,10 +13,14 @@ type Change struct {
 	Build func(root string, source Source) error
 
 	source Source
+	root   func(stage string) error // of a Foreign
 }
 
 // settle gets the source.
 func (ch *Change) settle(c *cache) (err error) {
+	if ch.root != nil {
+		return nil
+	}
 	ch.source, err = c.source(ch.From)
 	return err
 }

@@ -64,6 +64,9 @@ type image struct{ disk, kernel, initrd string }
 // image returns the suite's disk, with the agent and the repositories on it, changed as change says; nil changes
 // nothing.
 func (c *cache) image(s Suite, change *Change) (image, string, error) {
+	if change != nil && change.root != nil {
+		return c.foreign(s, change)
+	}
 	root, err := c.root(s)
 	if err != nil {
 		return image{}, "", err
@@ -122,29 +125,38 @@ func (c *cache) image(s Suite, change *Change) (image, string, error) {
 				return err
 			}
 		}
-		// The last of the stage: what the machine changes from now on is hashed by its agent.
-		known, err := manifest.Catalogue(stage, time.Now().Unix())
-		if err != nil {
-			return err
-		}
-		if err := known.Save(filepath.Join(stage, agentDir, "catalogue")); err != nil {
-			return err
-		}
-		mkfs := exec.Command("mke2fs", "-q", "-t", "ext4", "-L", "root", "-d", stage, filepath.Join(dir, "disk.img"), diskSize)
-		if err := run(mkfs); err != nil {
-			return err
-		}
-		if err := os.RemoveAll(stage); err != nil {
+		if err := seal(stage, dir); err != nil {
 			return err
 		}
 		fmt.Fprintf(c.log, "vm: disk of %s made in %.0f s\n", s.Name, time.Since(begin).Seconds())
 		return nil
 	})
+	return imageIn(dir), filepath.Base(dir), err
+}
+
+// seal makes the disk of a stage, which is gone then.
+func seal(stage, dir string) error {
+	// The last of the stage: what the machine changes from now on is hashed by its agent.
+	known, err := manifest.Catalogue(stage, time.Now().Unix())
+	if err != nil {
+		return err
+	}
+	if err := known.Save(filepath.Join(stage, agentDir, "catalogue")); err != nil {
+		return err
+	}
+	mkfs := exec.Command("mke2fs", "-q", "-t", "ext4", "-L", "root", "-d", stage, filepath.Join(dir, "disk.img"), diskSize)
+	if err := run(mkfs); err != nil {
+		return err
+	}
+	return os.RemoveAll(stage)
+}
+
+func imageIn(dir string) image {
 	return image{
 		disk:   filepath.Join(dir, "disk.img"),
 		kernel: filepath.Join(dir, "vmlinuz"),
 		initrd: filepath.Join(dir, "initrd.img"),
-	}, filepath.Base(dir), err
+	}
 }
 
 // agent returns a directory with the agent's program, built from this source tree.
@@ -174,10 +186,9 @@ func (c *cache) agent() (string, error) {
 	})
 }
 
-// furnish makes a root a machine: name, network, the agent, and only our package source.
+// furnish makes a root of Debian a machine, with only our package source.
 func furnish(root string, s Suite, agent string, trusted signer) error {
-	program, err := os.ReadFile(filepath.Join(agent, "agent"))
-	if err != nil {
+	if err := equip(root, "debian"+s.Version, agent); err != nil {
 		return err
 	}
 	public, err := trusted.public()
@@ -189,11 +200,30 @@ func furnish(root string, s Suite, agent string, trusted signer) error {
 			return err
 		}
 	}
-	name := "debian" + s.Version
+	for path, text := range map[string][]byte{
+		keyring:     public,
+		sourcesList: []byte(sourceLine(RepoGood)),
+	} {
+		if err := replace(filepath.Join(root, path), text); err != nil {
+			return err
+		}
+	}
+	for _, dir := range []string{"etc/apt/trusted.gpg.d", "var/lib/apt/lists/partial"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			return err
+		}
+	}
+	return noMirror(root)
+}
+
+// equip makes a root a machine: name, network and the agent.
+func equip(root, name, agent string) error {
+	program, err := os.ReadFile(filepath.Join(agent, "agent"))
+	if err != nil {
+		return err
+	}
 	for path, text := range map[string][]byte{
 		agentDir + "/agent": program,
-		keyring:             public,
-		sourcesList:         []byte(sourceLine(RepoGood)),
 		"/etc/systemd/system/rdmactl-test-agent.service": []byte(agentUnit),
 		"/etc/systemd/network/10-test.network":           []byte(networkUnit),
 		"/etc/hostname":                                  []byte(name + "\n"),
@@ -210,10 +240,8 @@ func furnish(root string, s Suite, agent string, trusted signer) error {
 	if err := os.Chmod(filepath.Join(root, agentDir, "agent"), 0o755); err != nil {
 		return err
 	}
-	for _, dir := range []string{"var/log/journal", "etc/apt/trusted.gpg.d", "var/lib/apt/lists/partial"} {
-		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
-			return err
-		}
+	if err := os.MkdirAll(filepath.Join(root, "var/log/journal"), 0o755); err != nil {
+		return err
 	}
 	links := map[string]string{
 		"etc/systemd/system/sysinit.target.wants/rdmactl-test-agent.service":  "/etc/systemd/system/rdmactl-test-agent.service",
@@ -231,7 +259,7 @@ func furnish(root string, s Suite, agent string, trusted signer) error {
 			return err
 		}
 	}
-	return noMirror(root)
+	return nil
 }
 
 // noMirror fails when the machine's package configuration still names where its root came from.

@@ -92,8 +92,11 @@ type runReport struct {
 	Changed bool     `json:"changed"`
 	Kept    []string `json:"kept"`
 	Verify  string   `json:"verify"`
-	Log     string   `json:"log"`
-	Steps   []struct {
+	// RebootRequired says that the run comes into use at the next boot.
+	RebootRequired bool `json:"reboot_required"`
+
+	Log   string `json:"log"`
+	Steps []struct {
 		ID     string `json:"id"`
 		Status string `json:"status"`
 	} `json:"steps"`

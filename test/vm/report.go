@@ -92,7 +92,10 @@ func appendRecord(file string, r record) error {
 // Main runs the tests of a package that boots machines and prints the report of its scenarios:
 //
 //	func TestMain(m *testing.M) { os.Exit(vm.Main(m)) }
-func Main(m *testing.M) int {
+func Main(m *testing.M) int { return Report(m.Run) }
+
+// Report is Main for a package that has more to do around its tests.
+func Report(tests func() int) int {
 	file := os.Getenv(reportEnv)
 	if file == "" {
 		dir, err := os.MkdirTemp("", "rdmactl-vm-")
@@ -107,7 +110,7 @@ func Main(m *testing.M) int {
 			return 1
 		}
 	}
-	code := m.Run()
+	code := tests()
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return code // no scenario was selected
