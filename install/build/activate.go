@@ -45,6 +45,9 @@ type Placed struct {
 	Texts map[string]string
 }
 
+// WrittenBy begins each file of an activation.
+const WrittenBy = "# Written by rdmactl: rdma-core "
+
 // Read reads a placed build.
 func Read(h Host, prefix string) (Placed, error) {
 	if err := checkPrefix(prefix); err != nil {
@@ -97,7 +100,7 @@ func (p Placed) Activate(a Activation) ([]plan.FileChange, error) {
 	add := func(name, text string) {
 		out = append(out, plan.FileChange{Path: name, Action: "write", Mode: "0644", Content: text})
 	}
-	about := "# Written by rdmactl: rdma-core " + m.Version + " in " + m.Prefix + ".\n"
+	about := WrittenBy + m.Version + " in " + m.Prefix + ".\n"
 	if a.Library {
 		add(LoaderFile, about+path.Join(m.Prefix, m.LibDir)+"\n")
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rdmactl/rdmactl/internal/archive"
 	"github.com/rdmactl/rdmactl/internal/fault"
 	"github.com/rdmactl/rdmactl/internal/web"
 )
@@ -86,7 +87,7 @@ func (f *fetcher) take(ctx context.Context, location, name string, most int64) e
 		return err
 	}
 	over := stop("source-too-large", hintHostile, "cannot take %s: it has more than %d MiB", public(location), most>>20)
-	_, err = io.Copy(out, &bounded{ctx, r, most, over})
+	_, err = io.Copy(out, archive.Bounded(ctx, r, most, over))
 	var own *fault.Error
 	if err = errors.Join(err, out.Close()); err != nil && !errors.As(err, &own) && ctx.Err() == nil {
 		err = unreachable(location, err)

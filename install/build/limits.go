@@ -1,9 +1,7 @@
 package build
 
 import (
-	"context"
-	"io"
-
+	"github.com/rdmactl/rdmactl/internal/archive"
 	"github.com/rdmactl/rdmactl/internal/fault"
 )
 
@@ -20,11 +18,7 @@ func DefaultLimits() Limits {
 }
 
 const (
-	maxPath  = 1024      // bytes of a path in an archive
-	maxDepth = 32        // directories in a path
 	maxText  = 1 << 20   // bytes of a .dsc, a signature or a key
-	window   = 128 << 20 // bytes of dictionary that a compressed stream may ask for
-	overhead = 4 << 10   // bytes of headers and padding that an entry of an archive may have
 	memory   = 512 << 20 // bytes that one compiler may take; the largest of rdma-core take half
 	maxLog   = 32 << 20  // bytes of the log that are searched for the first error
 	maxMeta  = 64 << 20  // bytes of a manifest
@@ -44,41 +38,8 @@ const (
 	hintDamaged = "fetch it again from where it came; if that does not help, the source itself is faulty"
 )
 
-// bounded fails, instead of ending, when there is more than left bytes or when the time is up.
-type bounded struct {
-	ctx  context.Context
-	r    io.Reader
-	left int64
-	over error
-}
-
-func (b *bounded) Read(p []byte) (int, error) {
-	if err := b.ctx.Err(); err != nil {
-		return 0, err
-	}
-	if len(p) == 0 {
-		return 0, nil
-	}
-	if b.left <= 0 {
-		var one [1]byte
-		n, err := b.r.Read(one[:])
-		if n > 0 {
-			return 0, b.over
-		}
-		return 0, err
-	}
-	if int64(len(p)) > b.left {
-		p = p[:b.left]
-	}
-	n, err := b.r.Read(p)
-	b.left -= int64(n)
-	return n, err
-}
+// ofArchive are the limits of what is unpacked.
+func (l Limits) ofArchive() archive.Limits { return archive.Limits{Files: l.Files, Bytes: l.Bytes} }
 
 // clip keeps messages short whatever a source has in a name.
-func clip(s string) string {
-	if len(s) > 80 {
-		return s[:80] + "..."
-	}
-	return s
-}
+func clip(s string) string { return archive.Clip(s) }

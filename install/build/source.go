@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/rdmactl/rdmactl/internal/archive"
 )
 
 // Source is where a tree comes from, and what proves that it is the right one.
@@ -257,12 +259,12 @@ func (g gathering) directory(ctx context.Context, src Source) (gathered, error) 
 		return out, fmt.Errorf("cannot make the source directory: %w", err)
 	}
 	defer tree.Close() // files in it are closed with an error
-	s := newSink(tree, g.limits)
-	err = s.directory(ctx, from, ".", func(name string, info fs.FileInfo) error { return vouched(path.Join(at, name), info, trusted) })
+	s := archive.NewSink(tree, g.limits.ofArchive())
+	err = takeDirectory(ctx, s, from, ".", func(name string, info fs.FileInfo) error { return vouched(path.Join(at, name), info, trusted) })
 	if err != nil {
-		return out, unpackError(src.Location, err)
+		return out, archive.Explain(src.Location, err)
 	}
-	out.SHA256 = s.digest()
+	out.SHA256 = s.Digest()
 	return out, nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rdmactl/rdmactl/internal/archive"
 	"github.com/rdmactl/rdmactl/internal/fault"
 )
 
@@ -152,7 +153,7 @@ func (c *copying) one(name string) error {
 		if e.Link, err = c.from.Readlink(name); err != nil {
 			return err
 		}
-		if !staysInside(name, e.Link) && !strings.HasPrefix(path.Clean(e.Link), c.prefix+"/") {
+		if !archive.StaysInside(name, e.Link) && !strings.HasPrefix(path.Clean(e.Link), c.prefix+"/") {
 			return fault.New(fault.Stopped, "outside-prefix", "see the options of the build", "its link %s leads out of %s, to %q", name, c.prefix, clip(e.Link))
 		}
 		if err := c.to.Symlink(e.Link, name); err != nil {
