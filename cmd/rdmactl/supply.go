@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"github.com/rdmactl/rdmactl/install"
 	"github.com/rdmactl/rdmactl/internal/fault"
 	"github.com/rdmactl/rdmactl/internal/holdings"
+	"github.com/rdmactl/rdmactl/internal/openpgpkey"
 	"github.com/rdmactl/rdmactl/plan"
 	"github.com/rdmactl/rdmactl/profiles/matrix"
 	"github.com/spf13/pflag"
@@ -24,13 +26,17 @@ type supplyOptions struct {
 	sha256      string
 	signature   string
 	trustSource bool
+	// fetched is the file that an address was fetched to, and found the keys that came with a source and are
+	// known by their fingerprint.
+	fetched string
+	found   []string
 }
 
 func (o *supplyOptions) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.source, "source", "", "where the stack comes from: a vendor's repository (folder or `ADDRESS`); for rdma-core a tarball, .dsc, directory or address")
+	f.StringVar(&o.source, "source", "", "where the stack comes from: a vendor's repository (folder or `ADDRESS`) or packed bundle (.tgz, .iso, doca-host .deb or .rpm); for rdma-core a tarball, .dsc, directory or address")
 	f.StringArrayVar(&o.keys, "key", nil, "trust the OpenPGP public key in `FILE` for what comes from --source (may be repeated)")
-	f.StringVar(&o.sha256, "sha256", "", "checksum of the source file of rdma-core, 64 hex `DIGITS`")
-	f.StringVar(&o.signature, "signature", "", "detached OpenPGP signature of the source file of rdma-core, a `FILE` or address; needs --key")
+	f.StringVar(&o.sha256, "sha256", "", "checksum of the source file of rdma-core, or of a packed bundle, 64 hex `DIGITS`")
+	f.StringVar(&o.signature, "signature", "", "detached OpenPGP signature of the source file of rdma-core, or of a packed bundle, a `FILE` or address; needs --key")
 	f.BoolVar(&o.trustSource, "trust-source", false, "build rdma-core from a directory of your own without other proof")
 }
 
@@ -54,6 +60,13 @@ func (o supplyOptions) ask(req *plan.Request) error {
 	}
 	if req.Signature, err = o.place(o.signature); err != nil {
 		return err
+	}
+	for _, file := range o.keys {
+		at, err := o.place(file)
+		if err != nil {
+			return err
+		}
+		req.Keys = append(req.Keys, at)
 	}
 	req.SHA256 = strings.ToLower(o.sha256)
 	return nil
@@ -83,7 +96,18 @@ func (o supplyOptions) readKeys() ([]string, error) {
 		if err != nil {
 			return nil, fault.New(fault.Usage, "usage", "name a file with an OpenPGP public key", "cannot read key file %s: %w", file, err)
 		}
-		out = append(out, string(data))
+		list, err := openpgpkey.Read(data)
+		if err != nil || bytes.Contains(data, []byte("-----BEGIN PGP")) {
+			out = append(out, string(data)) // what is wrong with it is said where it is used
+			continue
+		}
+		for _, e := range list { // a run keeps them as text
+			text, err := openpgpkey.Armor(e)
+			if err != nil {
+				return nil, fault.New(fault.Usage, "usage", "name a file with an OpenPGP public key", "cannot read key file %s: %w", file, err)
+			}
+			out = append(out, string(text))
+		}
 	}
 	return out, nil
 }
@@ -94,7 +118,8 @@ func (o supplyOptions) options(into *install.Options) error {
 	if err != nil {
 		return err
 	}
-	into.Keys, into.TrustSource = keys, o.trustSource
+	into.Keys, into.TrustSource = append(keys, o.found...), o.trustSource
+	into.Fetched = o.fetched
 	if uid, err := strconv.ParseUint(os.Getenv("SUDO_UID"), 10, 32); err == nil && o.trustSource {
 		into.TrustUsers = append(into.TrustUsers, uint32(uid)) // whoever typed sudo owns the directory
 	}
@@ -111,6 +136,50 @@ func (o *wishOptions) builds() (bool, error) {
 		return false, err
 	}
 	return p.Prefer[0] == "rdma-core", nil
+}
+
+// packed makes ready for the import of a packed bundle, and gives the file of it. A repository that is none must be
+// signed itself.
+func (o *wishOptions) packed(ctx context.Context, place string, with *holdings.Options) (string, error) {
+	if !isPacked(place) {
+		if o.sha256 != "" || o.signature != "" {
+			return "", fault.New(fault.Usage, "usage", "a repository proves itself by its signature: give its key with --key",
+				"cannot verify %s by a checksum or signature of a file: it is no file", o.source)
+		}
+		with.OrElse = "give the packed bundle, and its checksum with --sha256"
+		return place, nil
+	}
+	with.OrElse = "prove the whole file: by its checksum from where you trust it with --sha256, or by a detached signature with --signature and --key"
+	with.SHA256 = o.sha256
+	if o.signature != "" {
+		at, err := o.place(o.signature)
+		if err != nil {
+			return "", err
+		}
+		if with.Signature, err = readSignature(ctx, at); err != nil {
+			return "", err
+		}
+	}
+	if !strings.Contains(place, "://") {
+		return place, nil
+	}
+	file, err := fetchBundle(ctx, place)
+	if err != nil {
+		return "", err
+	}
+	o.fetched, with.Origin = file, place
+	return file, nil
+}
+
+// drop removes what was fetched for the plan.
+func (o *supplyOptions) drop() error {
+	if o.fetched == "" {
+		return nil
+	}
+	if err := os.RemoveAll(filepath.Dir(o.fetched)); err != nil {
+		return fmt.Errorf("cannot remove what was fetched: %w", err)
+	}
+	return nil
 }
 
 // supply reads what a vendor's repository at hand holds, so that the plan chooses among that. Of one that
@@ -134,10 +203,14 @@ func (o *wishOptions) supply(ctx context.Context, known *matrix.Index) (*matrix.
 		return nil, err
 	}
 	with.Stated = holdings.Stated{Stack: o.stack, Version: o.version}
+	if place, err = o.packed(ctx, place, &with); err != nil {
+		return nil, err
+	}
 	found, err := holdings.Import(ctx, place, with)
 	if err != nil {
 		return nil, err
 	}
+	o.found = found.Keys
 	if strange := strangers(found.Holdings, known); len(strange) == len(releasesOf(found.Holdings)) {
 		return nil, fault.New(fault.Usage, "cannot-import", "`rdmactl matrix import "+o.source+"` says how to add the release", "cannot plan from %s: %s", o.source, strange[0])
 	}

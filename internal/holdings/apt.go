@@ -33,7 +33,7 @@ func (im *importer) readApt(ctx context.Context, t tree, dir string) (*found, er
 	if err != nil {
 		return nil, err
 	}
-	f := &found{signed: by, label: rel.label, suite: rel.suite}
+	f := &found{signed: by, label: rel.label, suite: rel.suite, at: dir}
 	bases := rel.indexes()
 	if len(bases) == 0 || len(bases) > maxIndexes {
 		return nil, refuse(hintDamaged, "Release names %d lists of packages", len(bases))
@@ -71,11 +71,14 @@ func (im *importer) readApt(ctx context.Context, t tree, dir string) (*found, er
 	}
 	// Without dists/ the paths of packages start where Release stands.
 	root := "."
-	if before, _, ok := strings.Cut(dir+"/", "dists/"); !ok {
+	before, _, split := strings.Cut(dir+"/", "dists/")
+	switch {
+	case !split:
 		root = dir
-	} else if before != "" {
+	case before != "":
 		root = path.Clean(before)
 	}
+	f.dists = split
 	if err := im.checkFiles(sub(t, root), f); err != nil {
 		return nil, err
 	}
@@ -160,10 +163,15 @@ func (im *importer) checkFiles(t tree, f *found) error {
 		}
 		kept = append(kept, p)
 	}
+	return f.keep(kept)
+}
+
+// keep takes the packages that are there for all; those that are not are in gone.
+func (f *found) keep(kept []pkg) error {
 	if len(kept) == 0 {
 		return refuse("mirror the packages as well", "none of the %d packages that the index names is there", len(f.packages))
 	}
-	if missing := len(f.gone); missing > 0 {
+	if missing := len(f.packages) - len(kept); missing > 0 {
 		f.note("%d of the %d packages that the index names are not there, and left out", missing, len(f.packages))
 	}
 	f.packages = kept

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// archive collects from a packed bundle or package the files that matter, without unpacking it.
-type archive struct {
+// contents collects from a packed bundle or package the files that matter, without unpacking it.
+type contents struct {
 	memTree
 	kept int64
 	// links with an absolute target are usual in a package's payload outside of its repository; they
@@ -19,8 +19,8 @@ type archive struct {
 	payload bool
 }
 
-func newArchive(payload bool) *archive {
-	return &archive{memTree: memTree{map[string]memFile{}}, payload: payload}
+func newContents(payload bool) *contents {
+	return &contents{memTree: memTree{map[string]memFile{}}, payload: payload}
 }
 
 // keep says how much of a file matters: all of it, or of an rpm the headers.
@@ -39,7 +39,7 @@ func keep(name string) (whole, headers bool) {
 	return false, false
 }
 
-func (a *archive) add(ctx context.Context, name string, size int64, r io.Reader) error {
+func (a *contents) add(ctx context.Context, name string, size int64, r io.Reader) error {
 	name, err := checkPath(name)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (a *archive) add(ctx context.Context, name string, size int64, r io.Reader)
 }
 
 // addAt takes a file that can be read at any time later: nothing of it is kept.
-func (a *archive) addAt(name string, content *io.SectionReader) error {
+func (a *contents) addAt(_ context.Context, name string, content *io.SectionReader) error {
 	if _, twice := a.files[name]; twice {
 		return refuse(hintHostile, "it has the file %s twice", name)
 	}
@@ -79,7 +79,7 @@ func (a *archive) addAt(name string, content *io.SectionReader) error {
 }
 
 // link takes a symbolic link, or a hard link when hard is set.
-func (a *archive) link(name, target string, hard bool) error {
+func (a *contents) link(name, target string, hard bool) error {
 	name, err := checkPath(name)
 	if err != nil {
 		return err
@@ -109,10 +109,24 @@ func inRepository(name string) bool {
 	return strings.HasPrefix(name, "usr/share/doca-host-")
 }
 
-func (a *archive) addTar(ctx context.Context) func(*tar.Header, io.Reader) error {
+// taker is given what an archive has, one after another. Folders are not told: they are those of the files.
+type taker interface {
+	add(ctx context.Context, name string, size int64, r io.Reader) error
+	addAt(ctx context.Context, name string, content *io.SectionReader) error
+	link(name, target string, hard bool) error
+}
+
+func setUserID(name string) error {
+	return refuse(hintHostile, "%q would run as another user (set-user-id or set-group-id)", clip(name))
+}
+
+func takeTar(ctx context.Context, a taker) func(*tar.Header, io.Reader) error {
 	return func(h *tar.Header, r io.Reader) error {
 		switch h.Typeflag {
 		case tar.TypeReg:
+			if h.Mode&0o6000 != 0 {
+				return setUserID(h.Name)
+			}
 			return a.add(ctx, h.Name, h.Size, r)
 		case tar.TypeSymlink, tar.TypeLink:
 			return a.link(h.Name, h.Linkname, h.Typeflag == tar.TypeLink)
@@ -126,10 +140,13 @@ func (a *archive) addTar(ctx context.Context) func(*tar.Header, io.Reader) error
 	}
 }
 
-func (a *archive) addCPIO(ctx context.Context) func(cpioHeader, io.Reader) error {
+func takeCPIO(ctx context.Context, a taker) func(cpioHeader, io.Reader) error {
 	return func(h cpioHeader, r io.Reader) error {
 		switch h.mode & 0o170000 {
 		case 0o100000:
+			if h.mode&0o6000 != 0 {
+				return setUserID(h.name)
+			}
 			return a.add(ctx, h.name, h.size, r)
 		case 0o120000:
 			target, err := io.ReadAll(limit(ctx, r, maxPath, h.name))
@@ -146,7 +163,7 @@ func (a *archive) addCPIO(ctx context.Context) func(cpioHeader, io.Reader) error
 }
 
 // bundleTree is the folder of a packed bundle: it has one at the top, named like the file.
-func (a *archive) bundleTree() (tree, string) {
+func (a *contents) bundleTree() (tree, string) {
 	folder := ""
 	for name := range a.files {
 		if dir := path.Dir(name); path.Base(name) == "distro" && !strings.Contains(dir, "/") && (folder == "" || dir < folder) {
@@ -160,7 +177,7 @@ func (a *archive) bundleTree() (tree, string) {
 }
 
 // repositories are the folders usr/share/doca-host-*/repo of a local repo package.
-func (a *archive) repository() (tree, string, bool) {
+func (a *contents) repository() (tree, string, bool) {
 	for name := range a.files {
 		parts := strings.Split(name, "/")
 		if len(parts) > 4 && inRepository(name) && parts[3] == "repo" {

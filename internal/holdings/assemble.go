@@ -34,6 +34,9 @@ type found struct {
 	arch      string
 	supported []string
 	folder    string // name of the repository's folder inside of a package or archive
+	at        string // the repository, below what was read as a folder
+	dists     bool   // the repository has dists/
+	file      *matrix.HoldingFile
 	notes     []string
 }
 
@@ -84,7 +87,7 @@ func (f *found) assemble(origin, place string, opts Options) ([]matrix.Holding, 
 				packages = append(packages, p)
 			}
 		}
-		h := matrix.Holding{Stack: stack, Version: version, ID: sys.id, VersionID: sys.version, Arch: arch, Origin: origin, Signed: f.signed}
+		h := matrix.Holding{Stack: stack, Version: version, ID: sys.id, VersionID: sys.version, Arch: arch, Origin: origin, Signed: f.signed, File: f.file}
 		if err := fill(&h, packages, opts.Now); err != nil {
 			return nil, err
 		}
@@ -99,18 +102,29 @@ func errNoArch() error {
 
 // assembleSeveral makes holdings of an index with more than one release. Each may be for a system of its own.
 func (f *found) assembleSeveral(ids []releaseID, origin, place string, opts Options) ([]matrix.Holding, error) {
-	if opts.Stated.Version != "" || opts.Stated.Stack != "" {
-		return nil, refuse("leave --stack and --version away; --release takes one of them", "it has several releases, and tells them itself: %s", listOf(ids))
+	stated, wanted := opts.Stated, opts.Releases
+	if stated.Version != "" {
+		wanted = append(slices.Clone(wanted), stated.Version)
+	}
+	fits := func(r releaseID) bool {
+		return (stated.Stack == "" || r.stack == stated.Stack) && (stated.Version == "" || r.is(stated.Version))
+	}
+	if (stated.Stack != "" || stated.Version != "") && !slices.ContainsFunc(ids, fits) {
+		return nil, refuse("name one of them, or leave --stack and --version away", "it has several releases, none of which is %s: %s",
+			clip(strings.TrimSpace(stated.Stack+" "+stated.Version)), listOf(ids))
 	}
 	if len(f.arches(place)) == 0 {
 		return nil, errNoArch()
 	}
-	shares, err := f.split(ids, opts.Releases, place)
+	shares, err := f.split(ids, wanted, place)
 	if err != nil {
 		return nil, err
 	}
 	var holdings []matrix.Holding
 	for _, one := range shares {
+		if !fits(ids[one.release]) {
+			continue
+		}
 		var packages []pkg
 		for _, at := range one.packages {
 			packages = append(packages, f.packages[at])
@@ -121,7 +135,7 @@ func (f *found) assembleSeveral(ids []releaseID, origin, place string, opts Opti
 			return nil, err
 		}
 		r := ids[one.release]
-		h := matrix.Holding{Stack: r.stack, Version: r.version, ID: sys.id, VersionID: sys.version, Arch: one.arch, Origin: origin, Signed: f.signed}
+		h := matrix.Holding{Stack: r.stack, Version: r.version, ID: sys.id, VersionID: sys.version, Arch: one.arch, Origin: origin, Signed: f.signed, File: f.file}
 		if err := fill(&h, packages, opts.Now); err != nil {
 			return nil, err
 		}

@@ -8,13 +8,16 @@ import (
 	"path"
 	"strings"
 
+	"pault.ag/go/debian/control"
 	"pault.ag/go/debian/deb"
 )
 
 // debFile is an opened deb package.
 type debFile struct {
-	pkg  pkg
-	data *deb.ArEntry
+	pkg     pkg
+	text    []byte // of its control file
+	control control.Paragraph
+	data    *deb.ArEntry
 }
 
 // openDeb reads the control data of a deb package and finds its payload.
@@ -57,6 +60,7 @@ func openDeb(ctx context.Context, name string, r io.ReaderAt) (debFile, error) {
 	if err != nil {
 		return bad(err)
 	}
+	d.text, d.control = text, p
 	d.pkg, err = debPackage(p)
 	return d, err
 }

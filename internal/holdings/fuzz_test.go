@@ -120,8 +120,8 @@ func FuzzPackageFiles(f *testing.F) {
 				t.Error(err)
 			}
 		}
-		a := newArchive(true)
-		if err := walkCPIO(context.Background(), bytes.NewReader(data), "a", a.addCPIO(context.Background())); err == nil && a.kept > int64(len(data)) {
+		a := newContents(true)
+		if err := walkCPIO(context.Background(), bytes.NewReader(data), "a", takeCPIO(context.Background(), a)); err == nil && a.kept > int64(len(data)) {
 			t.Error("more was kept than there is")
 		}
 	})

@@ -29,6 +29,14 @@ type Options struct {
 	// AllowUnsigned takes what is not signed, and what is signed when no key is at hand. A bad
 	// signature, or one by another key than those given, is refused all the same.
 	AllowUnsigned bool
+	// SHA256 proves a packed file: 64 hex digits. Signature does as well, a detached signature of the file by one of
+	// Keys. With either, nothing inside needs to be signed.
+	SHA256    string
+	Signature []byte
+	// OrElse says what else than a signature would do, for hints; empty: --allow-unsigned.
+	OrElse string
+	// Origin is where a file came from that was fetched; empty: the source itself.
+	Origin string
 	// Stated is what the user says of a source that does not tell it itself.
 	Stated Stated
 	// Releases narrow what is taken to these: a version, or a branch for all of its releases. Empty: all.
@@ -53,6 +61,8 @@ type Stated struct{ Stack, Version, Distro, VersionID string }
 // Result is what a source holds.
 type Result struct {
 	Holdings []matrix.Holding
+	// Keys are the public keys that came with the source and signed it, known by their fingerprint; armored.
+	Keys []string
 	// Notes are sentences about what was left out or had to be taken from a weaker source.
 	Notes []string
 }
@@ -61,6 +71,7 @@ type Result struct {
 type importer struct {
 	judge *judge
 	opts  Options
+	proof string // of the whole file: sha256, signature, or none
 }
 
 // Import reads a source: a folder (apt or rpm repository, unpacked bundle), a packed bundle, a local
@@ -72,6 +83,9 @@ func Import(ctx context.Context, source string, opts Options) (Result, error) {
 		shown = web.Public(source)
 	}
 	result, err := importSource(ctx, source, shown, opts)
+	if opts.Origin != "" {
+		shown = web.Public(opts.Origin)
+	}
 	if err == nil {
 		return result, nil
 	}
@@ -100,7 +114,7 @@ func importSource(ctx context.Context, source, shown string, opts Options) (Resu
 	if err != nil {
 		return Result{}, err
 	}
-	im := &importer{j, opts}
+	im := &importer{judge: j, opts: opts}
 	if isAddress(source) {
 		return im.fromWeb(ctx, source, shown)
 	}
@@ -129,7 +143,20 @@ func importSource(ctx context.Context, source, shown string, opts Options) (Resu
 		return Result{}, err
 	}
 	defer file.Close()
-	f, err := im.readFile(ctx, filepath.Base(source), file, info.Size())
+	sealed, err := seal(ctx, file, info.Size())
+	if err != nil {
+		return Result{}, err
+	}
+	if err := im.prove(sealed); err != nil {
+		return Result{}, err
+	}
+	f, err := im.readFile(ctx, filepath.Base(source), sealed, info.Size())
+	if err == nil && f.file != nil {
+		f.file.SHA256, f.file.Proof = sealed.sum, im.proof
+	}
+	if opts.Origin != "" {
+		place = web.Public(opts.Origin)
+	}
 	return im.finish(f, err, place, place)
 }
 
@@ -141,7 +168,7 @@ func (im *importer) finish(f *found, err error, origin, place string) (Result, e
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{holdings, f.notes}, nil
+	return Result{Holdings: holdings, Keys: im.judge.armored(f.signed), Notes: f.notes}, nil
 }
 
 // readFolder finds out what a folder is.
@@ -217,18 +244,18 @@ func (im *importer) readRepository(ctx context.Context, t tree) (*found, error) 
 }
 
 // readFile reads a packed bundle or a package.
-func (im *importer) readFile(ctx context.Context, name string, file *os.File, size int64) (*found, error) {
+func (im *importer) readFile(ctx context.Context, name string, file io.ReaderAt, size int64) (*found, error) {
 	switch {
 	case strings.HasSuffix(name, ".iso"):
 		return im.readISO(ctx, file, size)
 	case strings.HasSuffix(name, ".tgz"), strings.HasSuffix(name, ".tar.gz"):
-		r, err := unpacker(".gz", file)
+		r, err := unpacker(".gz", io.NewSectionReader(file, 0, size))
 		if err != nil {
 			return nil, damaged(name, err)
 		}
 		defer r.Close()
-		a := newArchive(false)
-		if err := walkTar(ctx, r, name, a.addTar(ctx)); err != nil {
+		a := newContents(false)
+		if err := walkTar(ctx, r, name, takeTar(ctx, a)); err != nil {
 			return nil, err
 		}
 		t, folder := a.bundleTree()
@@ -237,6 +264,7 @@ func (im *importer) readFile(ctx context.Context, name string, file *os.File, si
 			return nil, err
 		}
 		f.folder = folder
+		f.file = a.fileOf(f, folder)
 		return f, nil
 	case strings.HasSuffix(name, ".deb"):
 		return im.readDeb(ctx, name, file, size)
@@ -247,9 +275,9 @@ func (im *importer) readFile(ctx context.Context, name string, file *os.File, si
 }
 
 // readISO reads a bundle in an image, which has its files at the top.
-func (im *importer) readISO(ctx context.Context, file *os.File, size int64) (*found, error) {
-	a := newArchive(false)
-	image, err := a.addISO(ctx, file, size)
+func (im *importer) readISO(ctx context.Context, file io.ReaderAt, size int64) (*found, error) {
+	a := newContents(false)
+	image, err := takeISO(ctx, a, file, size)
 	if err != nil {
 		return nil, err
 	}
@@ -265,6 +293,7 @@ func (im *importer) readISO(ctx context.Context, file *os.File, size int64) (*fo
 		f.note("the image has names of Joliet only, and some are cut: a package with such a name counts as not there")
 	}
 	f.folder = folder
+	f.file = a.fileOf(f, folder)
 	return f, nil
 }
 
@@ -275,15 +304,15 @@ func isLocalRepo(name string) bool {
 
 // readDeb reads a single deb package. Debs are not signed, the repository inside of a local repo
 // package is.
-func (im *importer) readDeb(ctx context.Context, name string, file *os.File, size int64) (*found, error) {
+func (im *importer) readDeb(ctx context.Context, name string, file io.ReaderAt, size int64) (*found, error) {
 	d, err := openDeb(ctx, name, file)
 	if err != nil {
 		return nil, err
 	}
 	d.pkg.Bytes = size
 	if isLocalRepo(d.pkg.Name) {
-		a := newArchive(true)
-		if err := d.walk(ctx, a.addTar(ctx)); err != nil {
+		a := newContents(true)
+		if err := d.walk(ctx, takeTar(ctx, a)); err != nil {
 			return nil, err
 		}
 		return im.readLocalRepo(ctx, a, d.pkg, "", name)
@@ -306,8 +335,8 @@ func (im *importer) readDeb(ctx context.Context, name string, file *os.File, siz
 	return &found{packages: []pkg{d.pkg}}, nil
 }
 
-func (im *importer) readRPM(ctx context.Context, name string, file *os.File, size int64) (*found, error) {
-	f, err := openRPM(name, file)
+func (im *importer) readRPM(ctx context.Context, name string, file io.ReaderAt, size int64) (*found, error) {
+	f, err := openRPM(name, io.NewSectionReader(file, 0, size))
 	if err != nil {
 		return nil, err
 	}
@@ -324,11 +353,8 @@ func (im *importer) readRPM(ctx context.Context, name string, file *os.File, siz
 	if sum, _ := f.payloadCheck(); sum == nil {
 		by = "" // the signature says nothing of the payload
 	}
-	if _, err := file.Seek(f.length, io.SeekStart); err != nil {
-		return nil, err
-	}
-	a := newArchive(true)
-	if err := f.walkPayload(ctx, name, file, a.addCPIO(ctx)); err != nil {
+	a := newContents(true)
+	if err := f.walkPayload(ctx, name, io.NewSectionReader(file, f.length, size-f.length), takeCPIO(ctx, a)); err != nil {
 		return nil, err
 	}
 	return im.readLocalRepo(ctx, a, f.pkg, by, name)
@@ -345,18 +371,21 @@ func (im *importer) unsignedRPM(f rpmFile) bool {
 
 // readLocalRepo reads the repository in a package's payload. By is the key that signed the whole
 // package, which then speaks for an index without a signature of its own.
-func (im *importer) readLocalRepo(ctx context.Context, a *archive, outer pkg, by, name string) (*found, error) {
+func (im *importer) readLocalRepo(ctx context.Context, a *contents, outer pkg, by, name string) (*found, error) {
 	t, folder, ok := a.repository()
 	if !ok {
 		return nil, refuse(hintDamaged, "%s has no repository in usr/share/doca-host-*/repo", name)
 	}
-	inner := *im
-	if by != "" {
-		whole := *im.judge
-		whole.allowUnsigned, whole.keys = true, nil
-		inner.judge = &whole
+	f, err := im.readRepository(ctx, t)
+	var own *refusal
+	whole := by != "" && errors.As(err, &own)
+	if whole { // nothing inside is signed by a key that is given, and need not be
+		judge := *im.judge
+		judge.allowUnsigned, judge.keys = true, nil
+		inner := *im
+		inner.judge = &judge
+		f, err = inner.readRepository(ctx, t)
 	}
-	f, err := inner.readRepository(ctx, t)
 	if errors.Is(err, errNoRepository) {
 		return nil, refuse(hintDamaged, "%s has no index in its repository", name)
 	}
@@ -364,6 +393,10 @@ func (im *importer) readLocalRepo(ctx context.Context, a *archive, outer pkg, by
 		return nil, err
 	}
 	f.folder = folder
+	f.file = a.fileOf(f, "usr/share/"+folder+"/repo")
+	if f.file != nil {
+		f.file.Whole = whole
+	}
 	// What signed packages say is not mixed with what an unsigned one says.
 	if f.signed == "" || by != "" {
 		f.packages = append(f.packages, outer)

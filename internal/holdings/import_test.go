@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -234,7 +235,7 @@ func TestAptRepository(t *testing.T) {
 			write(t, c+"/Release", regexp.MustCompile(`Date: .*`).ReplaceAllString(slurp(t, c+"/Release"), "Date: Sat, 01 Jan 2124 00:00:00 UTC"))
 			l.sign(c, "vendor")
 		}, opts, "is of the future"},
-		"this host's clock is behind": {func(*testing.T, string) {}, Options{Keys: opts.Keys, Now: time.Now().AddDate(-1, 0, 0)}, "signature of InRelease is bad"},
+		"this host's clock is behind": {func(*testing.T, string) {}, Options{Keys: opts.Keys, Now: time.Now().AddDate(-1, 0, 0)}, "the key that signed InRelease is of the future"},
 		"package cut": {func(t *testing.T, c string) {
 			p := c + "/pool/doca-ofed_2.9.1-0.1.6_amd64.deb"
 			write(t, p, slurp(t, p)[:100])
@@ -411,6 +412,42 @@ func TestRPMRepository(t *testing.T) {
 		l.run(c, "rpmsign", "--delsign", c+"/mlnx-ofed-all-24.10-1.1.4.0.rhel9.4.noarch.rpm")
 		l.createrepo(c, "")
 		refused(t, c, opts, "mlnx-ofed-all-24.10-1.1.4.0.rhel9.4.noarch.rpm is not signed")
+	})
+	t.Run("signed packages, index unsigned, on the web", func(t *testing.T) {
+		c := copyTree(t, dir)
+		remove(t, c+"/repodata/repomd.xml.asc")
+		var mu sync.Mutex
+		asked := map[string]int{}
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			asked[r.URL.Path]++
+			mu.Unlock()
+			http.FileServer(http.Dir(c)).ServeHTTP(w, r)
+		}))
+		defer server.Close()
+		check(t, imported(t, server.URL, opts), wantMLNX, fpr)
+		packages := 0
+		for name, times := range asked {
+			if strings.HasSuffix(name, ".rpm") {
+				if packages++; times != 1 {
+					t.Errorf("%s was fetched %d times", name, times)
+				}
+			}
+		}
+		if packages != len(imported(t, c, opts).Packages) {
+			t.Errorf("%d packages were looked at", packages)
+		}
+		refused(t, server.URL, other, "signed by another key")
+		refused(t, server.URL, Options{Now: soon()}, "is not signed")
+		l.rpm(c, "mlnx-tools", "24.10", "0.2410068", "x86_64", nil, "")
+		l.createrepo(c, "")
+		remove(t, c+"/mlnx-tools-24.10-0.2410068.x86_64.rpm")
+		got, err := Import(context.Background(), server.URL, opts)
+		if err != nil || len(got.Holdings) != 1 || len(got.Holdings[0].Packages) != 2 || !strings.Contains(strings.Join(got.Notes, "; "), "1 of the 3 packages that the index names are not there") {
+			t.Errorf("a package that is gone: %+v, %v", got, err)
+		}
+		l.run(c, "rpmsign", "--delsign", c+"/mlnx-ofed-all-24.10-1.1.4.0.rhel9.4.noarch.rpm")
+		refused(t, server.URL, opts, "mlnx-ofed-all-24.10-1.1.4.0.rhel9.4.noarch.rpm is not signed")
 	})
 	t.Run("compressions", func(t *testing.T) {
 		for _, kind := range []string{"xz", "zstd", "bz2"} {

@@ -49,8 +49,8 @@ const (
 	isoMore       = 1 << 7 // the file goes on in the next record
 )
 
-// addISO puts the files of an image into an archive.
-func (a *archive) addISO(ctx context.Context, file io.ReaderAt, size int64) (*isoImage, error) {
+// takeISO gives the files of an image.
+func takeISO(ctx context.Context, a taker, file io.ReaderAt, size int64) (*isoImage, error) {
 	i := &isoImage{file: file, size: size, seen: map[uint32]bool{}}
 	root, err := i.root(ctx)
 	if err != nil {
@@ -172,7 +172,7 @@ func parseISORecord(b []byte) (isoRecord, error) {
 func (r isoRecord) isSelf() bool { return len(r.name) == 1 && r.name[0] <= 1 }
 
 // walk reads one folder and those in it. Each has a place of its own in a sound image.
-func (i *isoImage) walk(ctx context.Context, a *archive, folder isoRecord, name string, depth int) error {
+func (i *isoImage) walk(ctx context.Context, a taker, folder isoRecord, name string, depth int) error {
 	if i.seen[folder.start] {
 		return refuse(hintHostile, "the folder %q of the image is in itself, or in two places", clip(name))
 	}
@@ -220,7 +220,7 @@ func (i *isoImage) walk(ctx context.Context, a *archive, folder isoRecord, name 
 }
 
 // take adds what the records of one entry say.
-func (i *isoImage) take(ctx context.Context, a *archive, parts []isoRecord, folder string, depth int) error {
+func (i *isoImage) take(ctx context.Context, a taker, parts []isoRecord, folder string, depth int) error {
 	first := parts[0]
 	e, err := i.entry(ctx, first)
 	if err != nil {
@@ -267,7 +267,7 @@ func (i *isoImage) take(ctx context.Context, a *archive, parts []isoRecord, fold
 	if e.packed {
 		return refuse("import the unpacked bundle", "%s is packed in the image (zisofs), which is not read here", clip(name))
 	}
-	return a.addAt(name, io.NewSectionReader(i.file, at, size))
+	return a.addAt(ctx, name, io.NewSectionReader(i.file, at, size))
 }
 
 // entry tells what a record is.

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/rdmactl/rdmactl/profiles/matrix"
 )
 
 // isoWriters are the programs that make images, with what they take for each kind of names.
@@ -149,6 +151,10 @@ func TestImageOfOldBundle(t *testing.T) {
 				t.Errorf("origin %q", got.Origin)
 			}
 			got.Origin = ""
+			if f := got.File; f == nil || f.SHA256 != sumOfFile(t, image) || f.Folder != "DEBS" || f.Repository != "DEBS/MLNX_LIBS" || f.Bytes == 0 {
+				t.Errorf("the file is %+v", f)
+			}
+			got.File = nil // a folder has none
 			if diff := cmp.Diff(want, got); diff != "" || len(got.Kernels) != 1 {
 				t.Errorf("%v: %s", got.Kernels, diff)
 			}
@@ -243,8 +249,8 @@ func TestImageIsReadAsWritten(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a := newArchive(false)
-			if _, err := a.addISO(t.Context(), file, info.Size()); err != nil {
+			a := newContents(false)
+			if _, err := takeISO(t.Context(), a, file, info.Size()); err != nil {
 				t.Fatal(err)
 			}
 			got := map[string]string{}
@@ -416,26 +422,31 @@ func TestHostileImage(t *testing.T) {
 			if used := (after.TotalAlloc - before.TotalAlloc) >> 20; used > 256 {
 				t.Errorf("%d MiB were allocated", used)
 			}
+			_, err := unpackBytes(t, "bundle.iso", tt.image.data, matrix.HoldingFile{Folder: ".", Repository: ".", Bytes: 1 << 20})
+			harmless := name == "sound, but no packages" || name == "link to itself"
+			if harmless != (err == nil) {
+				t.Errorf("unpacked: %v", err)
+			}
 		})
 	}
 	t.Run("a file in pieces that follow each other", func(t *testing.T) {
 		c := newCraft(record(19, isoSector, isoMore, "A;1", fieldName("a")), record(20, 4, 0, "A;1", fieldName("a")))
-		a := newArchive(false)
-		if _, err := a.addISO(t.Context(), bytes.NewReader(c.data), int64(len(c.data))); err != nil || a.files["a"].size != isoSector+4 {
+		a := newContents(false)
+		if _, err := takeISO(t.Context(), a, bytes.NewReader(c.data), int64(len(c.data))); err != nil || a.files["a"].size != isoSector+4 {
 			t.Errorf("%+v, %v", a.files, err)
 		}
 	})
 	t.Run("associated files", func(t *testing.T) {
 		c := newCraft(record(19, 4, isoAssociated, "A;1", fieldName("a")), record(20, 8, 0, "A;1", fieldName("a")))
-		a := newArchive(false)
-		if _, err := a.addISO(t.Context(), bytes.NewReader(c.data), int64(len(c.data))); err != nil || a.files["a"].size != 8 {
+		a := newContents(false)
+		if _, err := takeISO(t.Context(), a, bytes.NewReader(c.data), int64(len(c.data))); err != nil || a.files["a"].size != 8 {
 			t.Errorf("%+v, %v", a.files, err)
 		}
 	})
 	t.Run("interrupted", func(t *testing.T) {
 		ctx, stop := context.WithDeadline(t.Context(), time.Unix(1, 0))
 		defer stop()
-		if _, err := newArchive(false).addISO(ctx, bytes.NewReader(sound.data), int64(len(sound.data))); err == nil {
+		if _, err := takeISO(ctx, newContents(false), bytes.NewReader(sound.data), int64(len(sound.data))); err == nil {
 			t.Error("it was read")
 		}
 	})
@@ -468,8 +479,8 @@ func FuzzISO(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		image := append(make([]byte, start), data...) // the first sectors mean nothing
-		a := newArchive(false)
-		i, err := a.addISO(t.Context(), bytes.NewReader(image), int64(len(image)))
+		a := newContents(false)
+		i, err := takeISO(t.Context(), a, bytes.NewReader(image), int64(len(image)))
 		if err != nil {
 			return
 		}

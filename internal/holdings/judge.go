@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,8 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/clearsign"
 	pgperrors "github.com/ProtonMail/go-crypto/openpgp/errors"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
+
+	"github.com/rdmactl/rdmactl/internal/openpgpkey"
 )
 
 // judge decides about signatures.
@@ -21,13 +24,19 @@ type judge struct {
 	keys          openpgp.EntityList
 	fingerprints  map[string]bool // of keys that are trusted when their body turns up in the source
 	allowUnsigned bool
-	now           time.Time
+	// proven says that the whole file is proven, whoever signed what is in it.
+	proven bool
+	orElse string
+	now    time.Time
 }
 
 const hintKey = "give the vendor's public key with --key FILE"
 
 func newJudge(opts Options) (*judge, error) {
-	j := &judge{fingerprints: map[string]bool{}, allowUnsigned: opts.AllowUnsigned, now: opts.Now}
+	j := &judge{fingerprints: map[string]bool{}, allowUnsigned: opts.AllowUnsigned, orElse: opts.OrElse, now: opts.Now}
+	if j.orElse == "" {
+		j.orElse = "say --allow-unsigned when you trust where it comes from"
+	}
 	for _, f := range opts.Fingerprints {
 		j.fingerprints[strings.ToUpper(strings.ReplaceAll(f, " ", ""))] = true
 	}
@@ -69,6 +78,20 @@ func (j *judge) offer(data []byte) {
 	}
 }
 
+// armored are the keys with a fingerprint that came with the source.
+func (j *judge) armored(print string) []string {
+	var out []string
+	for _, e := range j.keys {
+		if fingerprint(e) != print || !j.fingerprints[print] {
+			continue
+		}
+		if text, err := openpgpkey.Armor(e); err == nil {
+			out = append(out, string(text))
+		}
+	}
+	return out
+}
+
 func fingerprint(e *openpgp.Entity) string {
 	return fmt.Sprintf("%X", e.PrimaryKey.Fingerprint)
 }
@@ -78,7 +101,7 @@ func (j *judge) unsigned(what string) error {
 	if j.allowUnsigned {
 		return nil
 	}
-	return refuse("take it from a signed source, or say --allow-unsigned when you trust where it comes from", "%s is not signed", what)
+	return refuse("take it from a signed source, or "+j.orElse, "%s is not signed", what)
 }
 
 // keyless decides about a signature that nobody can judge because no key is at hand. Done says that
@@ -90,7 +113,7 @@ func (j *judge) keyless(what string) (done bool, err error) {
 	if j.allowUnsigned {
 		return true, nil
 	}
-	return true, refuse(hintKey+", or say --allow-unsigned when you trust where it comes from", "%s is signed, but no key is at hand to judge the signature", what)
+	return true, refuse(hintKey+", or "+j.orElse, "%s is signed, but no key is at hand to judge the signature", what)
 }
 
 // detached judges a signature beside a file and gives the fingerprint of the key, empty when no key
@@ -109,22 +132,51 @@ func (j *judge) detached(what string, signed io.Reader, signature []byte) (strin
 		}
 	}
 	sig, signer, err := openpgp.VerifyDetachedSignature(j.keys, signed, bytes.NewReader(signature), &packet.Config{Time: func() time.Time { return j.now }})
+	var own *refusal
 	switch {
+	case j.proven && ofNoUse(err):
+		return "", nil // and not needed
+	case err == nil && j.proven && forgeable(sig.Hash):
+		return "", nil
 	case errors.Is(err, pgperrors.ErrUnknownIssuer):
 		return "", refuse(hintKey, "%s is signed by another key%s", what, issuer(signature))
+	case errors.Is(err, pgperrors.ErrKeyExpired) && j.tooEarly(): // the library says the same of a key that is not yet valid
+		return "", refuse("see that this host's clock is right", "the key that signed %s is of the future%s", what, issuer(signature))
+	case errors.Is(err, pgperrors.ErrKeyExpired):
+		return "", refuse("take a release that is signed by a key in force, or get the vendor's public key anew, if it was prolonged",
+			"%s is signed by a key that is expired%s", what, issuer(signature))
 	case errors.Is(err, pgperrors.ErrSignatureExpired) && sig != nil && sig.CreationTime.After(j.now):
 		return "", refuse("see that this host's clock is right", "the signature of %s is of the future", what)
+	case err != nil && errors.As(err, &own):
+		return "", err
 	case err != nil:
-		var own *refusal
-		if errors.As(err, &own) {
-			return "", err
-		}
 		return "", refuse(hintDamaged, "the signature of %s is bad: %w", what, err)
-	case sig.Hash == crypto.SHA1 || sig.Hash == crypto.MD5 || sig.Hash == crypto.RIPEMD160:
-		return "", refuse("use a newer release, or say --allow-unsigned without --key when you trust where it comes from",
+	case forgeable(sig.Hash):
+		return "", refuse("use a newer release, or without --key "+j.orElse,
 			"the signature of %s by key %s uses %s, which can be forged", what, fingerprint(signer), sig.Hash)
 	}
 	return fingerprint(signer), nil
+}
+
+// ofNoUse says that a signature proves nothing, as against one that is bad: nobody has its key, or that is of no use any
+// more.
+func ofNoUse(err error) bool {
+	for _, one := range []error{pgperrors.ErrUnknownIssuer, pgperrors.ErrKeyExpired, pgperrors.ErrKeyRevoked, pgperrors.ErrSignatureExpired} {
+		if errors.Is(err, one) {
+			return true
+		}
+	}
+	return false
+}
+
+// forgeable says that collisions of a hash are known, or near.
+func forgeable(h crypto.Hash) bool {
+	return h == crypto.SHA1 || h == crypto.MD5 || h == crypto.RIPEMD160
+}
+
+// tooEarly says that a key was made after this host's today.
+func (j *judge) tooEarly() bool {
+	return slices.ContainsFunc(j.keys, func(k *openpgp.Entity) bool { return k.PrimaryKey.CreationTime.After(j.now) })
 }
 
 // clear judges a clear-signed file and gives its text.

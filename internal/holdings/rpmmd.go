@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // The parts of rpm metadata that are read.
@@ -193,7 +194,7 @@ func (im *importer) readRPMMD(ctx context.Context, t tree, dir string) (*found, 
 	if err != nil {
 		return nil, err
 	}
-	f := &found{}
+	f := &found{at: dir}
 	sig, err := read(ctx, t, "repodata/repomd.xml.asc", maxSmallFile)
 	switch {
 	case err == nil:
@@ -205,8 +206,7 @@ func (im *importer) readRPMMD(ctx context.Context, t tree, dir string) (*found, 
 	}
 	each := false
 	if sig == nil {
-		_, err := t.list(".")
-		each = !errors.Is(err, errNoList) && len(im.judge.keys) > 0
+		each = len(im.judge.keys) > 0
 		if !each {
 			if err := im.judge.unsigned("the index of the repository (repomd.xml)"); err != nil {
 				return nil, err
@@ -324,37 +324,66 @@ func (im *importer) readRPMKernels(ctx context.Context, t tree, p *pkg) error {
 	return nil
 }
 
-// judgePackages is for repositories whose index is not signed, which is how the vendor's bundles come:
-// each package must then be signed itself, and only what its signed header says is taken.
+// atOnce is how many packages are opened at a time: over the web each takes some round trips.
+const atOnce = 8
+
+// judgePackages is for repositories whose index is not signed, which is how the vendor's bundles come, and the
+// repositories on its server: each package must then be signed itself, and only what its signed header says is
+// taken. The headers are at the start of a file; of the rest nothing is read.
 func (im *importer) judgePackages(ctx context.Context, t tree, f *found) error {
+	signers, failed := make([]string, len(f.packages)), make([]error, len(f.packages))
+	var work sync.WaitGroup
+	turns := make(chan struct{}, atOnce)
 	for i := range f.packages {
-		p := &f.packages[i]
-		file, err := t.open(ctx, p.path)
-		if err != nil {
-			return err
-		}
-		one, err := openRPM(p.path, limit(ctx, file, maxStream, p.path))
-		if err = errors.Join(err, file.Close()); err != nil {
-			return err
-		}
-		by, err := one.signature(im.judge, path.Base(p.path))
-		if err != nil {
-			return err
-		}
-		if one.Name != p.Name || one.Version != p.Version || one.Arch != p.Arch {
-			return refuse(hintDamaged, "%s is package %s %s, not %s %s as the index states", p.path, one.Name, one.Version, p.Name, p.Version)
-		}
-		p.kernels = one.kernels
-		p.relations = relationsOfHeader(one.parsed)
+		turns <- struct{}{}
+		work.Go(func() {
+			defer func() { <-turns }()
+			signers[i], failed[i] = im.judgePackage(ctx, t, &f.packages[i])
+		})
+	}
+	work.Wait()
+	var kept []pkg
+	for i, by := range signers {
 		switch {
-		case i == 0:
+		case errors.Is(failed[i], fs.ErrNotExist): // on the web only here it shows
+			f.gone = append(f.gone, f.packages[i])
+			continue
+		case failed[i] != nil:
+			return failed[i]
+		case len(kept) == 0:
 			f.signed = by
 		case by == "":
 			f.signed = ""
 		}
+		kept = append(kept, f.packages[i])
+	}
+	if err := f.keep(kept); err != nil {
+		return err
 	}
 	if f.signed != "" {
 		f.note("the index is not signed; each of the %d packages is", len(f.packages))
 	}
 	return nil
+}
+
+// judgePackage takes what a package's signed header says, and gives the key that signed it.
+func (im *importer) judgePackage(ctx context.Context, t tree, p *pkg) (string, error) {
+	file, err := t.open(ctx, p.path)
+	if err != nil {
+		return "", err
+	}
+	one, err := openRPM(p.path, limit(ctx, file, maxStream, p.path))
+	if err = errors.Join(err, file.Close()); err != nil {
+		return "", err
+	}
+	by, err := one.signature(im.judge, path.Base(p.path))
+	if err != nil {
+		return "", err
+	}
+	if one.Name != p.Name || one.Version != p.Version || one.Arch != p.Arch {
+		return "", refuse(hintDamaged, "%s is package %s %s, not %s %s as the index states", p.path, one.Name, one.Version, p.Name, p.Version)
+	}
+	p.kernels = one.kernels
+	p.relations = relationsOfHeader(one.parsed)
+	return by, nil
 }

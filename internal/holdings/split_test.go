@@ -107,7 +107,9 @@ func TestSeveralReleasesInAptIndex(t *testing.T) {
 	}
 	stated := opts
 	stated.Stated = Stated{Stack: "mlnx-ofed", Version: "24.10-1.1.4.0"}
-	refused(t, dir, stated, "tells them itself")
+	if got, err := Import(context.Background(), dir, stated); err != nil || got.text() != deb2410+untold {
+		t.Errorf("the one that is asked for: %s, %v", got.text(), err)
+	}
 
 	for name, tt := range map[string]struct {
 		gone []string // files of packages
@@ -311,6 +313,25 @@ func TestSeveralReleasesInRPMIndex(t *testing.T) {
 			t.Errorf("%s: %s", tt.name, diff)
 		}
 	}
+	t.Run("one is asked for", func(t *testing.T) {
+		with := opts
+		with.Stated = Stated{Stack: "mlnx-ofed", Version: "24.10-1.1.4.0"}
+		got, err := Import(context.Background(), dir, with)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(rpm2410+doubt, got.text()); diff != "" {
+			t.Error(diff)
+		}
+		with.Stated.Version = ""
+		if got, err = Import(context.Background(), dir, with); err != nil || got.text() != rpm2310+rpm2410+doubt {
+			t.Errorf("%s, %v", got.text(), err)
+		}
+		with.Stated.Version = "24.10-2.1.8.0"
+		refused(t, dir, with, "none of which is mlnx-ofed 24.10-2.1.8.0: mlnx-ofed 23.10-2.1.3.1, mlnx-ofed 24.10-1.1.4.0")
+		with.Stated = Stated{Stack: "doca-ofed"}
+		refused(t, dir, with, "none of which is doca-ofed")
+	})
 	t.Run("index unsigned", func(t *testing.T) {
 		c := copyTree(t, dir)
 		remove(t, c+"/repodata/repomd.xml.asc")

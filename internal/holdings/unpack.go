@@ -7,10 +7,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
+	"os"
 	"path"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/xi2/xz"
+
+	"github.com/rdmactl/rdmactl/internal/fault"
 )
 
 // maxWindow bounds what a compressed stream may ask for as its dictionary, in bytes.
@@ -69,11 +73,14 @@ func unpackIndex(ctx context.Context, name string, data []byte) ([]byte, error) 
 	return out, nil
 }
 
-// damaged words the errors of the decompressors, and leaves refusals and the end of time alone.
+// damaged words the errors of the decompressors, and leaves refusals, those of the disk and the end of time alone.
 func damaged(name string, err error) error {
 	var own *refusal
+	var told *fault.Error
+	var at *fs.PathError
+	var link *os.LinkError
 	switch {
-	case errors.As(err, &own), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case errors.As(err, &own), errors.As(err, &told), errors.As(err, &at), errors.As(err, &link), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return refuse(hintDamaged, "%s is cut short", name)

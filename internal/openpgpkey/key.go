@@ -6,11 +6,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
 // Read reads a file of OpenPGP public keys, armored or binary. One that holds a private key is refused: it
@@ -67,10 +69,43 @@ func Pick(data []byte, fingerprint string, now time.Time) (armored []byte, found
 		if err := inForce(e, now); err != nil {
 			return nil, got, fmt.Errorf("key %s %w", got, err)
 		}
-		armored, err := armoredKey(e)
+		armored, err := Armor(e)
 		return armored, got, err
 	}
 	return nil, "", fmt.Errorf("it holds %s, not %s", strings.Join(have, " and "), want)
+}
+
+// Ended says why a key that was in force does not count any more at a time: it is revoked or expired. id is that
+// of the key or subkey that signed, the last hex digits of its fingerprint. Of a key that does not tell until when
+// it is valid, nothing is said.
+func Ended(e *openpgp.Entity, id string, now time.Time) error {
+	if e.Revoked(now) {
+		return errors.New("is revoked")
+	}
+	if identity := e.PrimaryIdentity(); identity != nil && identity.SelfSignature != nil && e.PrimaryKey.KeyExpired(identity.SelfSignature, now) {
+		return fmt.Errorf("is expired on %s", now.UTC().Format(time.DateOnly))
+	}
+	for _, sub := range e.Subkeys {
+		if !hasID(sub.PublicKey, id) || sub.Sig == nil {
+			continue
+		}
+		switch {
+		case sub.Revoked(now):
+			return errors.New("is revoked")
+		case sub.PublicKey.KeyExpired(sub.Sig, now):
+			return fmt.Errorf("is expired on %s", now.UTC().Format(time.DateOnly))
+		}
+	}
+	return nil
+}
+
+// Has says whether a key or one of its subkeys has an id: the last hex digits of a fingerprint, eight or more.
+func Has(e *openpgp.Entity, id string) bool {
+	return hasID(e.PrimaryKey, id) || slices.ContainsFunc(e.Subkeys, func(sub openpgp.Subkey) bool { return hasID(sub.PublicKey, id) })
+}
+
+func hasID(k *packet.PublicKey, id string) bool {
+	return len(id) >= 8 && strings.HasSuffix(fmt.Sprintf("%X", k.Fingerprint), strings.ToUpper(id))
 }
 
 // inForce says why a key does not count at a time.
@@ -91,7 +126,8 @@ func inForce(e *openpgp.Entity, now time.Time) error {
 	return nil
 }
 
-func armoredKey(e *openpgp.Entity) ([]byte, error) {
+// Armor is a public key as a file of text has it.
+func Armor(e *openpgp.Entity) ([]byte, error) {
 	var out bytes.Buffer
 	w, err := armor.Encode(&out, openpgp.PublicKeyType, nil)
 	if err != nil {

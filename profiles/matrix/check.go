@@ -30,10 +30,12 @@ var (
 	stackVersion       = regexp.MustCompile(`^[0-9]+([.-][0-9]+)*([._-][A-Za-z0-9]+)*$`)
 	branchName         = regexp.MustCompile(`^([0-9]+([.][0-9]+)*|main)$`)
 	packageName        = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9+._-]{0,200}[*]?$`)
+	leftPath           = regexp.MustCompile(`^/(?:etc|opt|usr/src)(?:/[A-Za-z0-9][A-Za-z0-9@._-]*)+$`)
 	moduleName         = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,60}$`)
 	kernelName         = regexp.MustCompile(`^[0-9]+[A-Za-z0-9.+~_-]{0,100}$`)
 	cardName           = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 	devicePattern      = regexp.MustCompile(`^[0-9a-f]{4}$`)
+	checksumPattern    = regexp.MustCompile(`^[0-9a-f]{64}$`)
 	fingerprintPattern = regexp.MustCompile(`^([0-9A-F]{40}|[0-9A-F]{64})$`)
 	optionPattern      = regexp.MustCompile(`^[A-Z0-9_]{2,60}$`)
 	// dayOrMonth is checked by time.Parse as well.

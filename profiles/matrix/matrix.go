@@ -238,6 +238,7 @@ type Layout struct {
 	Modules   []string `json:"modules,omitempty" yaml:"modules,omitempty"`     // kernel modules of the distribution that it replaces
 	Adds      []string `json:"adds,omitempty" yaml:"adds,omitempty"`           // modules that only it has
 	Services  []string `json:"services,omitempty" yaml:"services,omitempty"`   // openibd.service, ...
+	Leaves    []string `json:"leaves,omitempty" yaml:"leaves,omitempty"`       // files and directories that it leaves when its packages go
 	Drops     []string `json:"drops,omitempty" yaml:"drops,omitempty"`         // user-space providers that are lost: efa, mlx4
 	DiskMB    int      `json:"disk_mb,omitempty" yaml:"disk_mb,omitempty"`     // an estimate of what is installed, 10^6 bytes
 	Firmware  string   `json:"firmware,omitempty" yaml:"firmware,omitempty"`   // package that updates firmware; never asked for
@@ -344,8 +345,28 @@ type Holding struct {
 	Origin string `json:"origin" yaml:"origin"`
 	Signed string `json:"signed,omitempty" yaml:"signed,omitempty"` // fingerprint of the key, empty when not signed
 	Date   string `json:"date,omitempty" yaml:"date,omitempty"`     // when it was read, RFC 3339
+	// File is the packed file that has the repository inside, nil where Origin is the repository itself.
+	File *HoldingFile `json:"file,omitempty" yaml:"file,omitempty"`
 	// At is where a file has the entry; the zero Pos is the built-in matrix.
 	At strictyaml.Pos `json:"-" yaml:"-"`
+}
+
+// HoldingFile is a packed bundle or a local repo package: a file that has to be unpacked before a package manager can
+// use the repository inside.
+type HoldingFile struct {
+	SHA256 string `json:"sha256" yaml:"sha256"` // of the whole file, 64 hex digits
+	// Folder is the folder inside that has to be unpacked, Repository the one with the index, below or equal to it;
+	// "." is the file's top.
+	Folder     string `json:"folder" yaml:"folder"`
+	Repository string `json:"repository" yaml:"repository"`
+	// Entries and Bytes are what Folder has: files and links, and bytes of the files.
+	Entries int   `json:"entries" yaml:"entries"`
+	Bytes   int64 `json:"bytes" yaml:"bytes"`
+	// Whole says that Signed is the key of the whole file, as an rpm is signed; the repository inside has no
+	// signature that was judged.
+	Whole bool `json:"whole,omitempty" yaml:"whole,omitempty"`
+	// Proof is what the user gave to prove the whole file: "sha256" or "signature"; empty for nothing.
+	Proof string `json:"proof,omitempty" yaml:"proof,omitempty"`
 }
 
 // HoldingPackage is one package of a holding.

@@ -3,6 +3,7 @@ package matrix
 import (
 	"fmt"
 	"maps"
+	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -261,6 +262,7 @@ func (c *checker) layout(path []any, l Layout, seen map[string]bool) {
 	c.each(at(path, "modules"), moduleName, l.Modules, "a kernel module")
 	c.each(at(path, "adds"), moduleName, l.Adds, "a kernel module")
 	c.each(at(path, "drops"), moduleName, l.Drops, "a provider, such as mlx4")
+	c.each(at(path, "leaves"), leftPath, l.Leaves, "a path below /etc, /opt or /usr/src")
 	if l.DiskMB < 0 {
 		c.say(at(path, "disk_mb"), "%d is not a size", l.DiskMB)
 	}
@@ -339,6 +341,9 @@ func (c *checker) holding(path []any, h Holding) {
 	if _, err := time.Parse(time.RFC3339, h.Date); h.Date != "" && err != nil {
 		c.say(at(path, "date"), "%q is not a time, such as 2026-11-30T10:00:00Z", h.Date)
 	}
+	if h.File != nil {
+		c.holdingFile(at(path, "file"), *h.File)
+	}
 	for i, p := range h.Packages {
 		where := at(path, "packages", i)
 		c.required(where, "name", p.Name, "version", p.Version)
@@ -349,6 +354,28 @@ func (c *checker) holding(path []any, h Holding) {
 		if p.Installed < 0 {
 			c.say(at(where, "installed"), "%d is not a size", p.Installed)
 		}
+	}
+}
+
+func (c *checker) holdingFile(where []any, f HoldingFile) {
+	c.required(where, "sha256", f.SHA256, "folder", f.Folder, "repository", f.Repository)
+	c.match(at(where, "sha256"), checksumPattern, f.SHA256, "64 lower-case hex digits")
+	for name, value := range map[string]string{"folder": f.Folder, "repository": f.Repository} {
+		if value != "" && (path.Clean(value) != value || strings.HasPrefix(value, "/") || value == ".." || strings.HasPrefix(value, "../")) {
+			c.say(at(where, name), "%q is not a path inside of the file", value)
+		}
+	}
+	if f.Folder != "." && f.Repository != f.Folder && !strings.HasPrefix(f.Repository, f.Folder+"/") {
+		c.say(at(where, "repository"), "%q is not in %q", f.Repository, f.Folder)
+	}
+	if f.Entries < 0 {
+		c.say(at(where, "entries"), "%d is not a number of files", f.Entries)
+	}
+	if f.Bytes < 0 {
+		c.say(at(where, "bytes"), "%d is not a size", f.Bytes)
+	}
+	if f.Proof != "" && f.Proof != "sha256" && f.Proof != "signature" {
+		c.say(at(where, "proof"), "%q is neither sha256 nor signature", f.Proof)
 	}
 }
 
