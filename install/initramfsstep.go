@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/rdmactl/rdmactl/host"
@@ -20,6 +21,7 @@ type initramfsStep struct{ run *run }
 type initramfsUndo struct {
 	Kernel string    `json:"kernel"`
 	Before savedFile `json:"before"`
+	Beside []string  `json:"beside,omitempty"` // files of beside that were there before
 }
 
 type initramfsLeft struct {
@@ -75,8 +77,21 @@ func (x *initramfsStep) prepare(_ context.Context, s plan.Step) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return initramfsUndo{Kernel: kernel, Before: before}, nil
+	u := initramfsUndo{Kernel: kernel, Before: before}
+	for _, name := range beside(file) {
+		switch _, err := x.run.host.Lstat(name); {
+		case err == nil:
+			u.Beside = append(u.Beside, name)
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, fmt.Errorf("cannot look at %s: %w", name, err)
+		}
+	}
+	return u, nil
 }
+
+// beside are what update-initramfs makes beside an initramfs while it works, and leaves there when it is killed: the
+// new file, and a second name of the old one.
+func beside(file string) []string { return []string{file + ".new", file + ".dpkg-bak"} }
 
 func (x *initramfsStep) do(ctx context.Context, s plan.Step, undo json.RawMessage) (any, string, error) {
 	var u initramfsUndo
@@ -139,5 +154,13 @@ func (x *initramfsStep) undo(_ context.Context, _ plan.Step, rec record) (undone
 	}
 	// A later kernel or configuration may have made it anew since; the packages' scripts do it as well. What
 	// was there before boots, and a host that boots comes first.
+	for _, name := range beside(u.Before.Path) {
+		if slices.Contains(u.Beside, name) {
+			continue
+		}
+		if err := x.run.host.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return undone{}, fmt.Errorf("cannot remove %s: %w", name, err)
+		}
+	}
 	return undone{}, putBack(x.run.host, x.run.journal, u.Before, u.Before.Path)
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/rdmactl/rdmactl/host"
 	"github.com/rdmactl/rdmactl/internal/fault"
 	"github.com/rdmactl/rdmactl/plan"
@@ -16,10 +18,13 @@ import (
 // writable stops before anything where a file system that the run must change is mounted read-only, as /usr is
 // on image-based systems and after a disk error.
 func (r *run) writable() error {
+	if opener, ok := r.env.Host.(host.DirOpener); ok && r.inImage() {
+		return r.writableIn(opener)
+	}
 	data, err := r.host.ReadFile("/proc/self/mounts")
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, host.ErrUnknown), r.env.Host.Told().Kind == "root":
-		return nil // an image is a directory of this machine; writing to it says
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, host.ErrUnknown):
+		return nil // writing says
 	case err != nil:
 		return fmt.Errorf("cannot read which file systems are mounted: %w", err)
 	}
@@ -30,6 +35,47 @@ func (r *run) writable() error {
 		}
 	}
 	return nil
+}
+
+// writableIn is writable for an image, whose mounts are those of this machine: each directory is asked itself.
+func (r *run) writableIn(opener host.DirOpener) error {
+	for _, dir := range r.changes() {
+		if !path.IsAbs(dir) || dir == r.paths.State {
+			continue // it is written to since before
+		}
+		readOnly, err := isReadOnly(opener, dir)
+		if err != nil {
+			return fmt.Errorf("cannot look whether %s is mounted read-only: %w", dir, err)
+		}
+		if readOnly {
+			return fault.New(fault.Stopped, "read-only", "mount it writable, or work on a copy of the image that is",
+				"cannot install: %s of the image %s is mounted read-only; nothing was changed", dir, r.env.Host.Told().Root)
+		}
+	}
+	return nil
+}
+
+// isReadOnly asks the file system of a directory, or of the one above it that is there.
+func isReadOnly(opener host.DirOpener, dir string) (bool, error) {
+	root, err := opener.OpenDir(dir)
+	for errors.Is(err, fs.ErrNotExist) && dir != "/" {
+		dir = path.Dir(dir)
+		root, err = opener.OpenDir(dir)
+	}
+	if err != nil {
+		return false, err
+	}
+	defer root.Close() // it was only read
+	f, err := root.Open(".")
+	if err != nil {
+		return false, err
+	}
+	defer f.Close() // likewise
+	var st unix.Statfs_t
+	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {
+		return false, err
+	}
+	return st.Flags&unix.ST_RDONLY != 0, nil
 }
 
 // changes are the directories that the plan's steps write to.

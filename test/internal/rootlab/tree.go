@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // Tree describes each file below a directory, by its path there, by what a change shows in; or each package of a
@@ -27,6 +29,11 @@ type View struct {
 	Omit func(path string) bool
 	// Dated says that a file is described by its size and time, not by its content; nil for none.
 	Dated func(path string) bool
+	// Known is the text of a regular file below the root that was looked at before and cannot have changed since,
+	// empty for one that has to be read; nil for none.
+	Known func(path string) string
+	// Attributes has extended attributes, access control lists among them, described too.
+	Attributes bool
 }
 
 // TreeOf reads the files below root. Directories that are left out are so with all below them.
@@ -52,7 +59,7 @@ func TreeOf(t testing.TB, root string, v View) Tree {
 				}
 				return nil
 			}
-			what, err := describe(p, v.Dated != nil && v.Dated(rel))
+			what, err := v.describe(p, rel)
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
@@ -69,6 +76,46 @@ func TreeOf(t testing.TB, root string, v View) Tree {
 func (v View) omits(rel string) bool {
 	return v.Omit != nil && v.Omit(rel) ||
 		slices.ContainsFunc(v.Skip, func(pattern string) bool { hit, err := path.Match(pattern, rel); return err == nil && hit })
+}
+
+func (v View) describe(p, rel string) (string, error) {
+	if v.Known != nil {
+		if what := v.Known(rel); what != "" {
+			return what, nil
+		}
+	}
+	what, err := describe(p, v.Dated != nil && v.Dated(rel))
+	if err != nil || !v.Attributes {
+		return what, err
+	}
+	more, err := attributes(p)
+	return what + more, err
+}
+
+// attributes are the extended attributes of a file, in the order of their names.
+func attributes(p string) (string, error) {
+	names := make([]byte, 64<<10)
+	n, err := unix.Llistxattr(p, names)
+	if errors.Is(err, unix.ENOTSUP) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	var out []string
+	for name := range strings.SplitSeq(strings.TrimRight(string(names[:n]), "\x00"), "\x00") {
+		if name == "" {
+			continue
+		}
+		value := make([]byte, 64<<10)
+		n, err := unix.Lgetxattr(p, name, value)
+		if err != nil {
+			return "", err
+		}
+		out = append(out, fmt.Sprintf(" %s=%x", name, value[:n]))
+	}
+	slices.Sort(out)
+	return strings.Join(out, ""), nil
 }
 
 func describe(p string, dated bool) (string, error) {
