@@ -1,6 +1,7 @@
 package vendorlab
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -23,12 +24,17 @@ type Set struct {
 	Packed string
 	// Key is the vendor's public key, armored, and Fingerprint its fingerprint; of ExpiredKey that key's.
 	Key, Fingerprint string
+	// OldKey is the file of the expired key of ExpiredPackage, empty otherwise.
+	OldKey string
 	// Kernel is the kernel that its modules are built for, or can be built for in the base's root.
 	Kernel string
 }
 
 // Make returns a release in a variant, made once for the cache: some ten seconds, and what Base takes.
 func (l *Lab) Make(r Release, v Variant) (Set, error) {
+	if slices.Contains(RPMFaults(), v.Fault) && !r.RPM() {
+		return Set{}, fmt.Errorf("%s is no fault of %s", v.Fault, r)
+	}
 	base, err := l.Base()
 	if err != nil {
 		return Set{}, err
@@ -119,6 +125,9 @@ func (r Release) localPackage() pkg {
 func (m *setMaker) set(dir string) Set {
 	r := m.release
 	s := Set{Release: r, Variant: m.variant, Key: filepath.Join(dir, "key.asc"), Fingerprint: m.trustedPrint, Kernel: m.base.Kernel}
+	if m.variant.Fault == ExpiredPackage {
+		s.OldKey = filepath.Join(dir, "expired.asc")
+	}
 	if r.Stack == doca {
 		s.Repo = filepath.Join(dir, "doca", r.Version, r.Label, "x86_64")
 		p := r.localPackage()
@@ -138,6 +147,16 @@ func (m *setMaker) make(dir string) error {
 	s := m.set(dir)
 	if err := put(s.Key, m.public, 0o644); err != nil {
 		return err
+	}
+	if s.OldKey != "" {
+		old, err := m.lab.signer(expiredKey)
+		if err != nil {
+			return err
+		}
+		public, err := old.public()
+		if err := errors.Join(err, old.close(), put(s.OldKey, public, 0o644)); err != nil {
+			return err
+		}
 	}
 	if err := os.MkdirAll(s.Repo, 0o755); err != nil {
 		return err
@@ -192,7 +211,7 @@ func (m *setMaker) repository(dir string) error {
 
 // packages makes all packages of the release in a folder.
 func (m *setMaker) packages(dir string) error {
-	if m.variant.Fault != Sound && m.variant.Fault != FailingScript {
+	if m.variant.Fault != Sound && m.variant.Fault != FailingScript && m.variant.Fault != LateScript {
 		return m.soundPackages(dir)
 	}
 	recipes := m.lab.debs
@@ -204,12 +223,9 @@ func (m *setMaker) packages(dir string) error {
 	if err != nil {
 		return err
 	}
-	if m.variant.Fault == FailingScript {
+	if m.variant.Fault != Sound {
 		i := slices.IndexFunc(list, func(p pkg) bool { return p.name == "ofed-scripts" })
-		list[i].scripts = map[string]string{"postinst": "#!/bin/sh\necho 'ofed-scripts: cannot be configured' >&2\nexit 1\n"}
-		if m.release.RPM() { // a failing %post is only a warning of rpm, a failing %pre stops the transaction
-			list[i].scripts = map[string]string{"pre": "echo 'ofed-scripts: cannot be installed' >&2\nexit 1"}
-		}
+		list[i].scripts = failing(m.release.RPM(), m.variant.Fault == LateScript)
 	}
 	for _, p := range list {
 		if err := build(p, dir); err != nil {
@@ -225,6 +241,20 @@ func (m *setMaker) packages(dir string) error {
 		return nil
 	}
 	return m.signPackages(dir)
+}
+
+// failing is a script that fails. A failing %post is only a warning of rpm, a failing %pre stops the transaction.
+func failing(rpm, late bool) map[string]string {
+	const configured, installed = "echo 'ofed-scripts: cannot be configured' >&2\nexit 1\n", "echo 'ofed-scripts: cannot be installed' >&2\nexit 1\n"
+	switch {
+	case rpm && late:
+		return map[string]string{"post": configured}
+	case rpm:
+		return map[string]string{"pre": installed}
+	case late:
+		return map[string]string{"preinst": "#!/bin/sh\n" + installed}
+	}
+	return map[string]string{"postinst": "#!/bin/sh\n" + configured}
 }
 
 // soundPackages links the packages of the sound set, and signs them as the variant has it.
@@ -252,7 +282,27 @@ func (m *setMaker) soundPackages(dir string) error {
 	case m.variant.Fault == Unsigned:
 		return m.unsignPackages(dir)
 	}
-	return nil
+	return m.spoilOne(dir)
+}
+
+// spoilOne makes one package faulty.
+func (m *setMaker) spoilOne(dir string) error {
+	key := map[Fault]string{StrangerPackage: strangerKey, ExpiredPackage: expiredKey}[m.variant.Fault]
+	if key == "" && m.variant.Fault != UnsignedPackage {
+		return nil
+	}
+	file, err := only(filepath.Join(dir, Victim+"-*.rpm"))
+	if err != nil {
+		return err
+	}
+	if key == "" {
+		return errors.Join(unlink(file), run(exec.Command("rpmsign", "--delsign", file)))
+	}
+	other, err := m.lab.signer(key)
+	if err != nil {
+		return err
+	}
+	return other.signRPMs(file)
 }
 
 // packageFiles are the packages of a repository.
@@ -326,10 +376,18 @@ func (m *setMaker) rpmIndex(dir string) error {
 	if err := run(in(dir, "createrepo_c", "--quiet", "--general-compress-type=gz", ".")); err != nil {
 		return err
 	}
-	if m.variant.SignedIndex && m.variant.Fault != Unsigned {
-		return m.signer.signRepomd(dir)
+	if !m.variant.signedIndex() {
+		return nil
 	}
-	return nil
+	if err := m.signer.signRepomd(dir); err != nil || m.variant.Fault != EditedIndex {
+		return err
+	}
+	file := filepath.Join(dir, "repodata/repomd.xml")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	return replace(file, bytes.Replace(data, []byte("<revision>"), []byte("<revision>1"), 1))
 }
 
 // flipAll changes one byte of each package's payload: in the middle of a deb, near the end of an RPM, which

@@ -1,5 +1,7 @@
 package vendorlab
 
+import "slices"
+
 // Variant is how a release is made.
 type Variant struct {
 	// Fault is what is wrong with it.
@@ -36,13 +38,42 @@ const (
 	ExpiredKey Fault = "expired-key"
 	// Truncated has the list of packages cut in the middle, after it was signed.
 	Truncated Fault = "truncated"
-	// FailingScript is well signed, and the package ofed-scripts fails when it is configured.
+	// FailingScript is well signed, and a script of the package ofed-scripts fails: postinst of the deb, %pre of the
+	// RPM.
 	FailingScript Fault = "failing-script"
+	// LateScript is the other of the two: preinst of the deb, %post of the RPM, whose files are there by then.
+	LateScript Fault = "late-script"
 )
 
 // Faults are all but Sound.
 func Faults() []Fault {
-	return []Fault{Unsigned, Tampered, WrongKey, ExpiredKey, Truncated, FailingScript}
+	return []Fault{Unsigned, Tampered, WrongKey, ExpiredKey, Truncated, FailingScript, LateScript}
+}
+
+// The faults of single files of an RPM repository, whose index is signed by the vendor and tells of the files as
+// they are. The package is Victim.
+const (
+	// UnsignedPackage has one package without a signature.
+	UnsignedPackage Fault = "unsigned-package"
+	// StrangerPackage has one package that is signed by a key that nobody trusts.
+	StrangerPackage Fault = "stranger-package"
+	// ExpiredPackage has one package that is signed by a key that was valid then; Set.OldKey is that key.
+	ExpiredPackage Fault = "expired-package"
+	// EditedIndex has repomd.xml changed after it was signed.
+	EditedIndex Fault = "edited-index"
+)
+
+// RPMFaults are those that only RPM repositories have.
+func RPMFaults() []Fault {
+	return []Fault{UnsignedPackage, StrangerPackage, ExpiredPackage, EditedIndex}
+}
+
+// Victim is the package that is faulty where one is.
+const Victim = "mlnx-tools"
+
+// signedIndex says that repomd.xml is signed.
+func (v Variant) signedIndex() bool {
+	return v.SignedIndex && v.Fault != Unsigned || slices.Contains(RPMFaults(), v.Fault)
 }
 
 // Archive is what is wrong with a packed bundle or local repo package, beside what it has to have.

@@ -21,7 +21,7 @@ func TestSolverIsReadOnly(t *testing.T) {
 		if d == yum3 {
 			commands = append(commands, s.listed(d, []string{"rdma-core"}), s.repolist(d))
 		} else {
-			commands = append(commands, s.queried(d, []string{"rdma-core.x86_64", "libibverbs"}), s.repolist(d))
+			commands = append(commands, s.queried(d, []string{"rdma-core.x86_64", "libibverbs"}), s.everything(d, []string{"libibverbs"}), s.repolist(d))
 		}
 		for _, argv := range commands {
 			if err := host.Allowed(argv); err != nil {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmactl/rdmactl/host"
 	"github.com/rdmactl/rdmactl/install/pkgmgr"
 	"github.com/rdmactl/rdmactl/install/pkgmgr/rpm"
 	"github.com/rdmactl/rdmactl/plan"
@@ -220,7 +221,11 @@ func (m *Manager) Apply(ctx context.Context, req pkgmgr.Request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := m.files(ctx, d, sol.Actions); err != nil {
+	packages, err := m.files(ctx, d, sol.Actions)
+	if err != nil {
+		return err
+	}
+	if err := m.NoteDirectories(ctx, packages); err != nil {
 		return err
 	}
 	o, err := m.orderFor(ctx, d, req)
@@ -257,12 +262,29 @@ func (m *Manager) transaction(ctx context.Context, d dialect, u rpm.Unfinished, 
 		if err != nil {
 			return res.Argv != nil && ctx.Err() == nil && res.Exit < 128, err
 		}
+		if err := shellFailed(d, o, res); err != nil {
+			return true, err
+		}
 		// A package whose %post failed is installed, and dnf ends with 0.
 		if lines := failedScripts(res.Stdout + "\n" + res.Stderr); len(lines) > 0 {
 			return true, &pkgmgr.CommandError{Command: d.program() + " " + o.verb[0], Exit: res.Exit, Lines: lines}
 		}
 		return true, nil
 	})
+}
+
+// shellFailed is the error of a transaction that dnf 4's shell did not carry out: the shell ends with 0
+// all the same. After one that it did it says so.
+func shellFailed(d dialect, o order, res host.Result) error {
+	if d != dnf4 || o.stdin == "" || strings.Contains(res.Stdout, "Complete!") {
+		return nil
+	}
+	err := rpm.Failure(res)
+	var command *pkgmgr.CommandError
+	if errors.As(err, &command) && len(command.Lines) == 0 {
+		command.Lines = []string{"it carried nothing out and does not say why"}
+	}
+	return err
 }
 
 // failedScripts are the scripts of packages that came and whose script failed. Those of packages that
@@ -355,15 +377,18 @@ func (m *Manager) SolveUndo(ctx context.Context, u pkgmgr.Undo) ([]plan.Resolved
 // configuration.
 func (m *Manager) Undo(ctx context.Context, u pkgmgr.Undo) error {
 	if u.Empty() {
-		return nil
+		return m.DropDirectories(ctx)
 	}
 	d, err := m.dialect()
 	if err != nil {
 		return err
 	}
 	o, _, err := m.undoOrder(ctx, d, u)
-	if err != nil || o.verb == nil {
+	if err != nil {
 		return err
+	}
+	if o.verb == nil {
+		return m.DropDirectories(ctx)
 	}
 	return m.AroundUndo(ctx, u, func() error {
 		return m.transaction(ctx, d, rpm.Unfinished{Undo: &u, Comes: u.Back, Staged: m.directory()}, o)

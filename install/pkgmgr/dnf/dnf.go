@@ -25,6 +25,8 @@ import (
 type Solver struct {
 	rpm.Tool
 	staged *staged
+	// without are ids of repositories that are looked away from.
+	without []string
 }
 
 // Manager also changes the host.
@@ -102,6 +104,9 @@ func (s *Solver) options(d dialect) []string {
 	if s.staged != nil {
 		out = append(out, s.staged.options()...)
 	}
+	for _, id := range s.without {
+		out = append(out, "--disablerepo="+id)
+	}
 	return out
 }
 
@@ -131,10 +136,9 @@ func orderOf(d dialect, install, remove []string) order {
 		verb := append([]string{"do", "--action=install"}, install...)
 		return order{verb: append(append(verb, "--action=remove"), remove...)}
 	}
-	lines := []string{}
-	for _, w := range install {
-		lines = append(lines, "install "+w)
-	}
+	// All in one line: dnf 4 takes package files only before anything else is in the transaction, and says
+	// "Cannot add local packages, because transaction job already exists" of every later one.
+	lines := []string{"install " + strings.Join(install, " ")}
 	for _, w := range remove {
 		lines = append(lines, "remove "+w)
 	}

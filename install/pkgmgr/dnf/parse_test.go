@@ -210,8 +210,8 @@ func TestWords(t *testing.T) {
 }
 
 func TestOrder(t *testing.T) {
-	both := orderOf(dnf4, []string{"a-1-1"}, []string{"b"})
-	if !slices.Equal(both.verb, []string{"shell"}) || both.stdin != "install a-1-1\nremove b\nrun\nexit\n" {
+	both := orderOf(dnf4, []string{"/kept/a-1-1.x86_64.rpm", "/kept/b-1-1.x86_64.rpm"}, []string{"c", "d"})
+	if !slices.Equal(both.verb, []string{"shell"}) || both.stdin != "install /kept/a-1-1.x86_64.rpm /kept/b-1-1.x86_64.rpm\nremove c\nremove d\nrun\nexit\n" {
 		t.Errorf("dnf 4: %v", both)
 	}
 	if o := orderOf(dnf5, []string{"a-1-1"}, []string{"b"}); o.stdin != "" || strings.Join(o.verb, " ") != "do --action=install a-1-1 --action=remove b" {
@@ -256,5 +256,28 @@ func TestFailedScripts(t *testing.T) {
 func TestNotFound(t *testing.T) {
 	if got := notFound(host.Result{Stderr: "No match for argument: nowhere\n", Stdout: "Installing:\n"}); len(got) != 1 {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestShellFailed has what dnf 4's shell says of a transaction that it does not carry out, and ends with 0.
+func TestShellFailed(t *testing.T) {
+	shell := orderOf(dnf4, []string{"/kept/a.rpm"}, []string{"b"})
+	for name, one := range map[string]struct {
+		d           dialect
+		o           order
+		out, stderr string
+		says        string
+	}{
+		"carried out":      {dnf4, shell, "> Removed:\n  b-1-1.x86_64\nComplete!\n> Leaving Shell\n", "", ""},
+		"not in the cache": {dnf4, shell, "> Leaving Shell\n", "Error: Some packages have invalid cache, but cannot be downloaded due to \"--cacheonly\" option\n", "--cacheonly"},
+		"a second file":    {dnf4, shell, "> Leaving Shell\n", "Error: Cannot add local packages, because transaction job already exists\n", "Cannot add local packages"},
+		"without a word":   {dnf4, shell, "> Leaving Shell\n", "", "does not say why"},
+		"no shell":         {dnf4, orderOf(dnf4, []string{"a-1-1"}, nil), "", "", ""},
+		"another dialect":  {yum3, shell, "", "", ""},
+	} {
+		err := shellFailed(one.d, one.o, host.Result{Argv: []string{"dnf", "-y", "shell"}, Stdout: one.out, Stderr: one.stderr})
+		if (one.says == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), one.says) {
+			t.Errorf("%s: %v, want %q", name, err, one.says)
+		}
 	}
 }

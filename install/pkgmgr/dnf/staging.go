@@ -19,6 +19,10 @@ const repoDirs = "/etc/yum.repos.d,/etc/distro.repos.d,/etc/yum/repos.d"
 type staged struct {
 	dir  string
 	keys []string
+	// only says that the host's own repositories are left out.
+	only bool
+	// elsewhere are the options for a host that is not this one; see Elsewhere.
+	elsewhere []string
 }
 
 func (s *staged) repos() string   { return s.dir + "/repos.d" }
@@ -26,7 +30,11 @@ func (s *staged) cache() string   { return s.dir + "/cache" }
 func (s *staged) keyring() string { return s.dir + "/keyring" }
 
 func (s *staged) options() []string {
-	return []string{"--setopt=reposdir=" + repoDirs + "," + s.repos(), "--setopt=cachedir=" + s.cache()}
+	dirs := repoDirs + "," + s.repos()
+	if s.only {
+		dirs = s.repos()
+	}
+	return append([]string{"--setopt=reposdir=" + dirs, "--setopt=cachedir=" + s.cache()}, s.elsewhere...)
 }
 
 // Files are what configures repositories for good.
@@ -45,10 +53,19 @@ func (m *Manager) Files(repos []pkgmgr.Repository) ([]pkgmgr.File, error) {
 // WithRepositories returns a manager that knows further repositories, from files below dir. Until Apply
 // rpm itself does not trust their keys: packages are verified by a keyring in dir.
 func (m *Manager) WithRepositories(ctx context.Context, dir string, repos []pkgmgr.Repository) (pkgmgr.Manager, error) {
+	return m.stage(ctx, &staged{dir: dir}, repos)
+}
+
+// WithOnly is WithRepositories for a manager that knows repos and nothing else.
+func (m *Manager) WithOnly(ctx context.Context, dir string, repos []pkgmgr.Repository) (pkgmgr.Manager, error) {
+	return m.stage(ctx, &staged{dir: dir, only: true}, repos)
+}
+
+func (m *Manager) stage(ctx context.Context, s *staged, repos []pkgmgr.Repository) (pkgmgr.Manager, error) {
+	dir := s.dir
 	if !path.IsAbs(dir) || strings.ContainsAny(dir, " ,\t\n") {
 		return nil, fmt.Errorf("cannot stage repositories in %q: not an absolute path without blanks and commas", dir)
 	}
-	s := &staged{dir: dir}
 	for _, r := range repos {
 		files, err := rpm.RepoFiles(r, s.repos(), dir+"/keys")
 		if err != nil {
@@ -59,14 +76,16 @@ func (m *Manager) WithRepositories(ctx context.Context, dir string, repos []pkgm
 		}
 		s.keys = append(s.keys, files[0].Path)
 	}
-	if err := m.Writer.MkdirAll(s.cache(), 0o755); err != nil {
-		return nil, fmt.Errorf("cannot make %s: %w", s.cache(), err)
+	for _, d := range []string{s.cache(), s.repos()} {
+		if err := m.Writer.MkdirAll(d, 0o755); err != nil {
+			return nil, fmt.Errorf("cannot make %s: %w", d, err)
+		}
 	}
 	if err := m.NoteTrust(ctx, dir); err != nil {
 		return nil, err
 	}
 	out := New(m.Writer)
-	out.Note, out.staged = m.Note, s
+	out.Note, out.staged, out.without = m.Note, s, m.without
 	return out, nil
 }
 

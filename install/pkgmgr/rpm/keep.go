@@ -155,5 +155,5 @@ func (t Tool) AroundUndo(ctx context.Context, u pkgmgr.Undo, undo func() error) 
 	if _, err := replaced.Keep(ctx, false); err != nil {
 		return err
 	}
-	return errors.Join(t.Drop(append(append(own, traces...), left...)), t.unsave())
+	return errors.Join(t.Drop(append(append(own, traces...), left...)), t.unsave(), t.DropDirectories(ctx))
 }

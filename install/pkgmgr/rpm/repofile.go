@@ -46,3 +46,18 @@ func fileURL(address string) string {
 	}
 	return address
 }
+
+// RepoIDs are the repositories that a .repo file configures, by the heads of its sections.
+func RepoIDs(text string) []string {
+	ids := []string{}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if id, ok := strings.CutPrefix(line, "["); ok && strings.HasSuffix(id, "]") {
+			id = strings.TrimSuffix(id, "]")
+			if id != "" && id != "main" && strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:-") == "" && id[0] != '-' {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}

@@ -1,12 +1,20 @@
 package rpm
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/ProtonMail/go-crypto/openpgp/armor"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rdmactl/rdmactl/host"
 	"github.com/rdmactl/rdmactl/install/pkgmgr"
+	"github.com/rdmactl/rdmactl/internal/openpgpkey"
 	"github.com/rdmactl/rdmactl/plan"
 )
 
@@ -223,5 +231,70 @@ func TestRepoFiles(t *testing.T) {
 	if files, err := RepoFiles(pkgmgr.Repository{ID: "x", URL: "https://user:secret@example.com/", Key: key}, "/etc/yum.repos.d", "", "pkg_gpgcheck=1"); err != nil || files[1].Mode != 0o600 ||
 		!strings.Contains(string(files[1].Data), "\nrepo_gpgcheck=0\n") || !strings.HasSuffix(string(files[1].Data), "\npkg_gpgcheck=1\n") {
 		t.Errorf("%v, %v", files, err)
+	}
+}
+
+// keyHost is a host whose rpm trusts keys and has verified one package.
+type keyHost struct {
+	host.Writer
+	keys, verified string
+	now            time.Time
+}
+
+func (h keyHost) Now() time.Time { return h.now }
+
+func (h keyHost) Run(_ context.Context, c host.Command) (host.Result, error) {
+	if c.Argv[0] == "rpmkeys" {
+		return host.Result{Argv: c.Argv, Stdout: h.verified}, nil
+	}
+	return host.Result{Argv: c.Argv, Stdout: h.keys}, nil
+}
+
+// TestKeyThatEnded refuses what rpm takes: a package by a key that was valid when it signed.
+func TestKeyThatEnded(t *testing.T) {
+	now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	key := func(made time.Time, lifetime uint32, revoked bool) (armored, id string) {
+		t.Helper()
+		config := &packet.Config{Time: func() time.Time { return made }, KeyLifetimeSecs: lifetime, Algorithm: packet.PubKeyAlgoEdDSA}
+		e, err := openpgp.NewEntity("Vendor", "", "vendor@example.com", config)
+		if err == nil && revoked {
+			err = e.RevokeKey(packet.KeyCompromised, "lost", &packet.Config{Time: func() time.Time { return made.AddDate(0, 1, 0) }})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		w, err := armor.Encode(&out, openpgp.PublicKeyType, nil)
+		if err == nil {
+			err = errors.Join(e.Serialize(w), w.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.String() + "\n", strings.ToLower(openpgpkey.Fingerprint(e))
+	}
+	year := uint32(365 * 24 * 3600)
+	good, goodID := key(now.AddDate(-2, 0, 0), 0, false)
+	lasting, lastingID := key(now.AddDate(-2, 0, 0), 3*year, false)
+	old, oldID := key(now.AddDate(-2, 0, 0), year, false)
+	lost, lostID := key(now.AddDate(-2, 0, 0), 0, true)
+	all := "(none)\n" + good + old + lost + "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nnone that can be read\n-----END PGP PUBLIC KEY BLOCK-----\n" + lasting
+	for name, one := range map[string]struct{ id, says string }{
+		"in force":            {goodID[32:], ""},
+		"valid for a while":   {lastingID[32:], ""},
+		"expired":             {oldID[32:], "is expired"},
+		"expired, in long":    {oldID, "is expired"},
+		"revoked":             {lostID[24:], "is revoked"},
+		"not to be read here": {"0123456789abcdef", ""},
+	} {
+		h := keyHost{keys: all, now: now, verified: "/c/a.rpm:\n    Header V4 RSA/SHA256 Signature, key ID " + one.id + ": OK\n    Header SHA256 digest: OK\n"}
+		err := Tool{Host: h, Writer: h}.Signed(t.Context(), []string{"/c/a.rpm"})
+		var sig *pkgmgr.SignatureError
+		switch {
+		case one.says == "" && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case one.says != "" && (!errors.As(err, &sig) || !strings.Contains(err.Error(), "a.rpm is signed by key ") || !strings.Contains(err.Error(), one.says)):
+			t.Errorf("%s: %v, want %q", name, err, one.says)
+		}
 	}
 }

@@ -2,11 +2,16 @@ package rpm
 
 import (
 	"context"
+	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/ProtonMail/go-crypto/openpgp"
+
 	"github.com/rdmactl/rdmactl/install/pkgmgr"
+	"github.com/rdmactl/rdmactl/internal/openpgpkey"
 )
 
 // Signed verifies package files against the keys that rpm trusts. rpm itself takes a package without
@@ -21,7 +26,7 @@ func (t Tool) SignedBy(ctx context.Context, dbpath string, files []string) error
 }
 
 func (t Tool) signed(ctx context.Context, files, options []string) error {
-	bad := []string{}
+	bad, signers := []string{}, map[string]string{}
 	for len(files) > 0 {
 		part := files[:min(len(files), 100)]
 		files = files[len(part):]
@@ -31,11 +36,66 @@ func (t Tool) signed(ctx context.Context, files, options []string) error {
 			return err
 		}
 		bad = append(bad, unsigned(res.Stdout+"\n"+res.Stderr, part, res.Exit)...)
+		for file, id := range signersIn(res.Stdout) {
+			signers[file] = id
+		}
+	}
+	if len(bad) == 0 {
+		var err error
+		if bad, err = t.ended(ctx, signers, options); err != nil {
+			return err
+		}
 	}
 	if len(bad) > 0 {
 		return &pkgmgr.SignatureError{Lines: bad[:min(len(bad), 5)]}
 	}
 	return nil
+}
+
+// signersIn are the ids of the keys that signed, by file, of `rpmkeys --checksig -v`.
+func signersIn(out string) map[string]string {
+	form := regexp.MustCompile(`(?i)^\s+.*\bsignature, key (?:ID|fingerprint:?) ([0-9a-f]{8,}):? OK`)
+	signers, current := map[string]string{}, ""
+	for text := range strings.Lines(out) {
+		text = strings.TrimRight(text, "\n\r ")
+		if name, ok := strings.CutSuffix(text, ":"); ok && name != "" && !strings.HasPrefix(text, " ") {
+			current = name
+			continue
+		}
+		if m := form.FindStringSubmatch(text); m != nil {
+			signers[current] = m[1]
+		}
+	}
+	return signers
+}
+
+// ended says which files are signed by a key that is expired or revoked: to rpm a signature is good for ever if
+// the key was valid when it was made, by the signature's own word. A key that cannot be read here is left to rpm.
+func (t Tool) ended(ctx context.Context, signers map[string]string, options []string) ([]string, error) {
+	res, err := t.Query(ctx, "", append(append([]string{"rpm"}, options...), "-q", "gpg-pubkey", "--qf", `%{DESCRIPTION}\n`)...)
+	if err != nil {
+		return nil, err
+	}
+	const end = "-----END PGP PUBLIC KEY BLOCK-----"
+	var trusted openpgp.EntityList
+	for block := range strings.SplitAfterSeq(res.Stdout, end) {
+		if keys, err := openpgpkey.Read([]byte(block)); err == nil {
+			trusted = append(trusted, keys...)
+		}
+	}
+	lines := []string{}
+	for _, file := range slices.Sorted(maps.Keys(signers)) {
+		id := signers[file]
+		for _, k := range trusted {
+			if !openpgpkey.Has(k, id) {
+				continue
+			}
+			if err := openpgpkey.Ended(k, id, t.Host.Now()); err != nil {
+				lines = append(lines, "package "+path.Base(file)+" is signed by key "+openpgpkey.Fingerprint(k)+", which "+err.Error())
+			}
+		}
+	}
+	return lines, nil
 }
 
 // Whole verifies only the digests of package files.

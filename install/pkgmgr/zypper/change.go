@@ -183,7 +183,11 @@ func (m *Manager) Apply(ctx context.Context, req pkgmgr.Request) error {
 	if err != nil || len(sol.Actions) == 0 {
 		return err
 	}
-	if _, err := m.files(ctx, sol.Actions); err != nil {
+	packages, err := m.files(ctx, sol.Actions)
+	if err != nil {
+		return err
+	}
+	if err := m.NoteDirectories(ctx, packages); err != nil {
 		return err
 	}
 	db, err := m.Installed(ctx)
@@ -305,11 +309,14 @@ func (m *Manager) SolveUndo(ctx context.Context, u pkgmgr.Undo) ([]plan.Resolved
 // configuration.
 func (m *Manager) Undo(ctx context.Context, u pkgmgr.Undo) error {
 	if u.Empty() {
-		return nil
+		return m.DropDirectories(ctx)
 	}
 	verb, rest, _, err := m.undoOrder(ctx, u)
-	if err != nil || verb == "" {
+	if err != nil {
 		return err
+	}
+	if verb == "" {
+		return m.DropDirectories(ctx)
 	}
 	return m.AroundUndo(ctx, u, func() error {
 		return m.transaction(ctx, rpm.Unfinished{Undo: &u, Comes: u.Back, Staged: m.directory()}, verb, rest)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/rdmactl/rdmactl/install/pkgmgr"
@@ -46,6 +47,16 @@ func (m *Manager) Files(repos []pkgmgr.Repository) ([]pkgmgr.File, error) {
 // trusts no key but those in rpm's database: the keys of repos are taken into it here, and Untrust takes
 // them out again.
 func (m *Manager) WithRepositories(ctx context.Context, dir string, repos []pkgmgr.Repository) (pkgmgr.Manager, error) {
+	return m.stage(ctx, dir, repos, true)
+}
+
+// WithOnly is WithRepositories for a manager that knows repos and nothing else.
+func (m *Manager) WithOnly(ctx context.Context, dir string, repos []pkgmgr.Repository) (pkgmgr.Manager, error) {
+	return m.stage(ctx, dir, repos, false)
+}
+
+// stage lays out a directory; besides says that the host's repositories are copied into it.
+func (m *Manager) stage(ctx context.Context, dir string, repos []pkgmgr.Repository, besides bool) (pkgmgr.Manager, error) {
 	if !path.IsAbs(dir) || strings.ContainsAny(dir, " \t\n") {
 		return nil, fmt.Errorf("cannot stage repositories in %q: not an absolute path without blanks", dir)
 	}
@@ -60,12 +71,15 @@ func (m *Manager) WithRepositories(ctx context.Context, dir string, repos []pkgm
 		}
 		files, keys, own[path.Base(f[1].Path)] = append(files, f...), append(keys, f[0].Path), true
 	}
-	names, err := m.Host.ReadDir(repoDir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("cannot read %s: %w", repoDir, err)
+	var names []string
+	if besides {
+		var err error
+		if names, err = m.Host.ReadDir(repoDir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("cannot read %s: %w", repoDir, err)
+		}
 	}
 	for _, n := range names {
-		if !strings.HasSuffix(n, ".repo") || own[n] {
+		if !strings.HasSuffix(n, ".repo") || own[n] || slices.Contains(m.without, repoDir+"/"+n) {
 			continue
 		}
 		text, err := m.Host.ReadFile(repoDir + "/" + n)
@@ -77,8 +91,10 @@ func (m *Manager) WithRepositories(ctx context.Context, dir string, repos []pkgm
 	if err := pkgmgr.WriteFiles(m.Writer, files); err != nil {
 		return nil, err
 	}
-	if err := m.Writer.MkdirAll(s.cache(), 0o755); err != nil {
-		return nil, fmt.Errorf("cannot make %s: %w", s.cache(), err)
+	for _, d := range []string{s.cache(), s.repos()} {
+		if err := m.Writer.MkdirAll(d, 0o755); err != nil {
+			return nil, fmt.Errorf("cannot make %s: %w", d, err)
+		}
 	}
 	if err := m.NoteTrust(ctx, dir); err != nil {
 		return nil, err

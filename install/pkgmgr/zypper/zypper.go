@@ -31,6 +31,8 @@ type Manager struct {
 	// Note is told what a person should know and no error says, such as configuration files of
 	// packages that were laid beside the administrator's. It may be nil.
 	Note func(string)
+	// without are files of repositories that WithRepositories leaves out.
+	without []string
 }
 
 // NewSolver returns what plan --resolve needs.
