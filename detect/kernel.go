@@ -111,11 +111,18 @@ func (p probe) arch() facts.Field[string] {
 				}
 			}
 		}
+		if arch := p.loaderArch(); p.evidence() && arch.IsKnown() {
+			return arch // it was saved of an image
+		}
 		if err != nil {
 			return field("", "uname -m", err)
 		}
 		return facts.Field[string]{Source: "uname -m"}
 	}
+	return p.loaderArch()
+}
+
+func (p probe) loaderArch() facts.Field[string] {
 	for _, l := range loaders() {
 		if _, err := p.r.Stat(l.loader); err == nil {
 			return facts.Is(l.arch, l.loader)

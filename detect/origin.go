@@ -109,8 +109,8 @@ var (
 	onlyDOCA = regexp.MustCompile(`OFED\.2[5-9]\.|\b2[5-9](?:0[1-9]|1[0-2])mlnx[0-9]`)
 	// 54mlnx1-1.54103, 2410mlnx54-1.2410068, 1.3.11.MLNX20150329, 5.4-OFED.5.4.1.0.3.1, 23.07.OFED.23.07.0.5.1.1
 	vendorMark = regexp.MustCompile(`[0-9]mlnx[0-9]|MLNX|OFED\.`)
-	// 1.15.0-1.2307055: the release that the vendor's builds of other packages carry.
-	vendorRelease = regexp.MustCompile(`-[0-9]+\.(?:2[0-9]{6}|[45][0-9]{4})(?:\.|$)`)
+	// 1.15.0-1.2307055, 24.10.0-0.95.g370212b.2410325: the release that the vendor's builds of other packages carry.
+	vendorRelease = regexp.MustCompile(`-[0-9]+(?:\.[0-9]+\.g[0-9a-f]+)?\.(?:2[0-9]{6}|[45][0-9]{4})(?:\.|$)`)
 	// 2510.0.11-1: rdma-core of DOCA-OFED counts by year and month.
 	docaScheme = regexp.MustCompile(`^2[4-9](?:0[1-9]|1[0-2])\.[0-9]+\.[0-9]+`)
 	// The dist tag that a distribution puts into an rpm release; SUSE's are numbers such as 150400.4.6.
@@ -160,3 +160,8 @@ func originOf(name, version, vendor, distro string) string {
 // debianLike says that a distribution's packages are debs, whose versions have no mark of origin: a
 // revision is all that tells them from a local build.
 func debianLike(distro string) bool { return distroFamily(distro, nil) == "debian" }
+
+// OfVendor says that a package's name and version carry the mark of a vendor's stack, whichever it is.
+func OfVendor(name, version string) bool {
+	return slices.Contains([]string{mlnxOFED, docaOFED, ofaOFED}, originOf(name, version, "", ""))
+}

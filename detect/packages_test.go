@@ -20,6 +20,8 @@ func TestOriginOf(t *testing.T) {
 		{"libibverbs", "2601.0.7-1.azl3", "", "azurelinux", inbox},
 		{"ucx", "1.15.0-1.2307055", "", "rhel", mlnxOFED},
 		{"ucx", "1.15.0-2.el9", mlnxOFED, "rhel", inbox},
+		{"perftest", "24.10.0-0.95.g370212b.2410325", "", "debian", mlnxOFED},
+		{"perftest", "4.5+0.17-0.95.g370212b", "", "debian", inbox},
 		{"libibverbs", "48.0-1.el8", mlnxOFED, "rocky", inbox},
 		{"rdma-core", "38.1-150400.4.6", "", "sles", inbox},
 		{"libibverbs1", "44.0-2", "", "debian", inbox},

@@ -38,11 +38,12 @@ func buildNeeds(in rules.Input, c *rules.Candidate) []PackageChange {
 const BuiltNotActive rules.Code = "built-not-active"
 
 // useStep makes a build what programs get by default.
-func useStep(c *rules.Candidate, prefix string) Step {
+func useStep(in rules.Input, c *rules.Candidate, prefix string) Step {
+	alone := ownRules(in.Facts)
 	return Step{
 		ID: "use", Kind: KindUse, Summary: "make " + c.Release.Stack + " " + c.Release.Version + " the library that programs get by default",
-		Why:     "programs find the library by the loader's configuration, and its providers must be of the same build; what runs already keeps what it has",
-		Changes: Changes{Use: &UseChange{Stack: c.Release.Stack, Version: c.Release.Version, Prefix: prefix}},
+		Why:     useWhy + rulesWhy(alone),
+		Changes: Changes{Use: &UseChange{Stack: c.Release.Stack, Version: c.Release.Version, Prefix: prefix, Rules: alone}},
 		Undo:    "put the loader's configuration back, so that programs get the distribution's library again", Root: true,
 	}
 }

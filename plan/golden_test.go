@@ -49,6 +49,7 @@ func goldens(t *testing.T) []golden {
 		{"foreign-inbox", bookworm(intelE810), "inbox", plan.Request{}},
 		{"half-configured-soft", bookworm(halfConfigured), "soft", plan.Request{}},
 		{"vendor-packages-inbox", bookworm(connectX5, vendorPackages), "inbox", plan.Request{}},
+		{"vendor-excerpt-inbox", bookworm(connectX5, vendorPackages, ofedInfoOnly), "inbox", plan.Request{}}, // the twin: nobody knows what has to go
 		{"card-stated-lts", bookworm(), "lts", plan.Request{Cards: []string{"ConnectX-3"}}},
 	}
 }

@@ -157,6 +157,15 @@ func carriedOut(f facts.Facts, p plan.Plan) facts.Facts {
 	loaded := append([]facts.LoadedModule{}, f.Modules.Loaded.Value...)
 	for _, s := range p.Steps {
 		for _, one := range s.Changes.Packages {
+			if one.Action == "restore" {
+				packages = slices.DeleteFunc(packages, func(p facts.Package) bool { return p.Name == one.Name })
+				f.Packages.OFEDInfo, f.Packages.Vendor = facts.None[string]("ofed_info -s"), facts.None[facts.VendorStack]("/var/lib/dpkg/status")
+				f.Packages.Broken, f.Modules.DKMS = facts.Is[[]facts.Package](nil, "/var/lib/dpkg/status"), facts.None[[]facts.DKMSPackage]("dkms status")
+				f.Modules.VendorSymbols = facts.None[[]string]("/usr/src/ofa_kernel")
+				if strings.Contains(one.Name, "ofed") || strings.Contains(one.Name, "mlnx") || strings.HasPrefix(one.Name, "doca") {
+					continue // the distribution has none of the name
+				}
+			}
 			packages = append(packages, facts.Package{Name: one.Name, Version: "44.0-2", Status: "install ok installed", Origin: "inbox"})
 		}
 		for _, one := range s.Changes.Modules {

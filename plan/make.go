@@ -38,6 +38,9 @@ func Make(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request) (Plan
 		Schema: Schema, Profile: p.Name, ProfileFrom: req.ProfileFrom, Cards: stated(req),
 		Steps: []Step{}, Reasons: []Reason{}, Warnings: []Reason{}, Next: []Hint{},
 	}
+	if mode == ActivateAuto && rules.AwaitsBoot(in) {
+		mode = ActivateReboot // what is in memory is another stack's
+	}
 	request := rules.Judge(in, rules.Request)
 	inbox := rules.Judge(in, rules.Inbox)
 	inbox = append(inbox, notOffered(req)...)
@@ -86,11 +89,26 @@ func Make(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request) (Plan
 	out.Reasons = append(out.Reasons, why(in, offers, chosen, passed)...)
 	out.Reasons = append(out.Reasons, choice.excluded(in, offers)...)
 	found := rules.Warnings(request)
-	if best == nil {
+	gone := ""
+	switch {
+	case best == nil && rules.Leaves(in):
+		act := activate(in).asAsked(mode)
+		if err := liveRefused(mode, act); err != nil {
+			return Plan{}, err
+		}
+		gone = leaves(in)
+		out.Steps = awaySteps(in, act, mode)
+		out.Reboot = needsReboot(out.Steps)
+		found = append(found, rules.Warnings(inbox)...)
+		if out.Reboot {
+			out.Warnings = append(out.Warnings, act.reasons...)
+		}
+		out.Warnings = append(out.Warnings, gives(in, out.Steps)...)
+	case best == nil:
 		out.Steps = steps(in, mode)
 		out.Reboot = needsReboot(out.Steps) || len(out.Steps) > 0 && !in.Running() && in.Facts.Origin != "root" && mode != ActivateNone
 		found = append(found, rules.Warnings(inbox)...)
-	} else {
+	default:
 		act := activate(in).asAsked(mode)
 		if err := liveRefused(mode, act); err != nil {
 			return Plan{}, err
@@ -103,7 +121,13 @@ func Make(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request) (Plan
 		}
 		out.Warnings = append(out.Warnings, replaced(in, best, out.Steps)...)
 		out.Warnings = append(out.Warnings, builtNotActive(in, best)...)
+		out.Warnings = append(out.Warnings, signedInImage(in, best, out.Steps)...)
 	}
+	burns, err := checkFirmware(in, best, out.Steps, req)
+	if err != nil {
+		return Plan{}, err
+	}
+	out.Warnings = append(out.Warnings, burns...)
 	found = append(found, notes(in, out.Steps)...)
 	for _, w := range found {
 		out.Warnings = append(out.Warnings, reason(w))
@@ -124,6 +148,9 @@ func Make(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request) (Plan
 		out.Warnings = append(out.Warnings, Reason{Code: string(NotInstallable), Text: why + "; the steps are for you to carry out", Source: "rdmactl"})
 	}
 	out.Summary = summary(in, out, passed) + choice.goesBack(out, offers)
+	if gone != "" {
+		out.Summary += "; takes " + gone + " away"
+	}
 	out.Next = afterPlan(in, out, req)
 	return out, nil
 }

@@ -458,7 +458,8 @@ func TestPreconditionsStop(t *testing.T) {
 		kind fault.Kind
 	}{
 		{"inbox", bookworm(halfConfigured), "broken-packages", fault.Stopped},
-		{"inbox", bookworm(vendorPackages), "foreign-stack", fault.Stopped},
+		{"inbox", bookworm(vendorPackages, ofedInfoOnly), "foreign-stack", fault.Stopped},
+		{"soft", bookworm(vendorPackages), "foreign-stack", fault.Stopped},
 		{"inbox", bookworm(inContainer), "container", fault.Refused},
 		{"soft", bookworm(cloudKernel), "module-missing", fault.Refused},
 		{"lts", bookworm(intelE810), "foreign-hardware", fault.Refused},

@@ -39,6 +39,9 @@ func afterPlan(in rules.Input, p Plan, req Request) []Hint {
 	if req.Upgrade {
 		words = append(words, "--upgrade")
 	}
+	if req.Firmware {
+		words = append(words, "--firmware")
+	}
 	if req.Root == "" { // an image is never activated, but by its boot
 		add("--activate", req.Activate)
 	} else if req.Aside {
@@ -47,6 +50,9 @@ func afterPlan(in rules.Input, p Plan, req Request) []Hint {
 	add("--source", req.Source)
 	add("--sha256", req.SHA256)
 	add("--signature", req.Signature)
+	for _, file := range req.Keys {
+		add("--key", file)
+	}
 	for _, file := range req.Matrix {
 		add("--matrix", file)
 	}
@@ -70,12 +76,21 @@ func ByHand(p Plan) string {
 		return ""
 	case (p.Chosen.Method == rules.ByVendorScript || p.Chosen.Modules == rules.ModulesBuilt) && slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Kind == KindBuild || s.Kind == KindPackages }):
 		return "this version of rdmactl plans " + release(p.Chosen) + " by the vendor's own scripts and does not run them yet"
-	case slices.ContainsFunc(p.Steps, func(s Step) bool { return s.ID == RemovalStep }):
-		return "this version of rdmactl plans the removal of the old release in a transaction of its own and does not carry that out yet"
+	case p.Manager != "apt" && p.Manager != "" && slices.ContainsFunc(p.Steps, func(s Step) bool { return s.ID == RemovalStep }):
+		return "this version of rdmactl removes the old release in a transaction of its own with apt alone, which can be asked beforehand what the host without it would get"
+	case slices.ContainsFunc(p.Steps, func(s Step) bool { return s.ID == RemovalStep && len(s.Changes.Packages) == 0 }):
+		return "nothing tells which packages the old release has, so rdmactl cannot remove it"
+	case p.Manager == "yum" && slices.ContainsFunc(p.Steps, restores):
+		return "yum 3 does not replace packages by older ones and remove others in one transaction"
 	case !slices.Contains([]string{"apt", "dnf", "yum", "zypper"}, p.Manager) && p.Manager != "" && slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Kind == KindPackages }):
 		return "this version of rdmactl installs packages with apt, dnf, yum or zypper, and this host has " + p.Manager
 	}
 	return ""
+}
+
+// restores says that a step gives packages back to the distribution.
+func restores(s Step) bool {
+	return slices.ContainsFunc(s.Changes.Packages, func(c PackageChange) bool { return c.Action == "restore" })
 }
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./+,:@%-]+$`)

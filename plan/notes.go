@@ -17,6 +17,7 @@ const (
 	RestartServices  rules.Code = "restart-services"
 	ActivationAtBoot rules.Code = "activation-at-boot"
 	OtherProfile     rules.Code = "other-profile-files"
+	ImageModuleKey   rules.Code = "image-module-key"
 )
 
 func notes(in rules.Input, steps []Step) []rules.Finding {
@@ -59,6 +60,17 @@ func notes(in rules.Input, steps []Step) []rules.Finding {
 		add(OtherProfile, in.Facts.Managed.Source, "files of an earlier run that profile %s does not write stay as they are: %s", in.Profile.Name, strings.Join(stale, ", "))
 	}
 	return out
+}
+
+// signedInImage says what becomes of the key that DKMS signs with in an image. With --module-key it is another's, and
+// goes as well.
+func signedInImage(in rules.Input, c *rules.Candidate, steps []Step) []Reason {
+	builds := slices.ContainsFunc(steps, func(s Step) bool { return s.Kind == KindPackages })
+	if in.Facts.Origin != "root" || c.Modules != rules.ModulesDKMS || !builds {
+		return nil
+	}
+	return []Reason{{Code: string(ImageModuleKey), Source: "dkms(8), SIGNING", Text: "DKMS makes a key to sign the modules with where openssl is installed; rdmactl removes the private key from the image after the build, " +
+		"and the certificate stays: hosts with Secure Boot load the modules once they have enrolled it; `rdmactl install --module-key KEY --module-cert CERT` signs with a key that they have"}}
 }
 
 // staleFiles are files of rdmactl on the host that the profile does not write.

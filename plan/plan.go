@@ -128,6 +128,7 @@ const (
 	KindUse        Kind = "use"        // switch the library that programs get by default
 	KindInitramfs  Kind = "initramfs"  // make the initramfs anew
 	KindActivate   Kind = "activate"   // new modules take the place of those in memory
+	KindRemove     Kind = "remove"     // files and directories that no package owns go
 )
 
 // Step is one change with its reason and its way back.
@@ -147,7 +148,12 @@ type Step struct {
 
 // Changes is what a step changes on the host.
 type Changes struct {
-	Packages   []PackageChange `json:"packages,omitempty"`
+	Packages []PackageChange `json:"packages,omitempty"`
+	// NotFrom are repositories that none of Packages is taken from, as the package manager names them: addresses
+	// for apt, ids for the others.
+	NotFrom []string `json:"not_from,omitempty"`
+	// Trees are files and directories, absolute paths, that go whole where they are and no package owns them.
+	Trees      []string        `json:"trees,omitempty"`
 	Files      []FileChange    `json:"files,omitempty"`
 	Modules    []ModuleChange  `json:"modules,omitempty"`
 	Services   []ServiceChange `json:"services,omitempty"`
@@ -170,6 +176,19 @@ type RepositoryChange struct {
 	Fingerprint string `json:"fingerprint,omitempty"`
 	// SignedIndex says that the index of an rpm repository is signed, not its packages alone.
 	SignedIndex bool `json:"signed_index,omitempty"`
+	// Packages are the release's own versions of its packages, by name, where the repository was looked into:
+	// one may have other releases as well, of which the package manager would take the newest.
+	Packages map[string][]string `json:"packages,omitempty"`
+	// Bundle is the file that the repository has to be unpacked from, to URL; nil for one that is there.
+	Bundle *BundleChange `json:"bundle,omitempty"`
+}
+
+// Origin is where the repository, or the file that it is in, comes from.
+func (r RepositoryChange) Origin() string {
+	if r.Bundle != nil {
+		return r.Bundle.File
+	}
+	return r.URL
 }
 
 // ID names the repository to the package manager, as its file is named.
@@ -197,13 +216,18 @@ type UseChange struct {
 	Version string `json:"version,omitempty"`
 	// Prefix is the directory of a build; empty is the distribution's own.
 	Prefix string `json:"prefix,omitempty"`
+	// Rules says that the build's udev rules serve the host, with the units that they start: no rdma-core of the
+	// distribution is there whose rules would.
+	Rules bool `json:"rules,omitempty"`
 }
 
 // PackageChange is one package that the plan asks the package manager for.
 type PackageChange struct {
 	Name string `json:"name"`
-	// Action is install, upgrade, remove, replace (by a package of the same name, or none), or exclude: it
-	// must not come, and the run stops if the package manager would bring it.
+	// Action is install, upgrade, remove, replace (by a package of the same name, or none), restore (the
+	// distribution's newest version takes its place, however low its number is, and where the distribution has
+	// none it goes with its configuration), or exclude: it must not come, and the run stops if the package
+	// manager would bring it.
 	Action string `json:"action"`
 	Why    string `json:"why,omitempty"`
 	// Optional packages are left out, with a warning, when no repository has them.
@@ -267,14 +291,17 @@ type Request struct {
 	Matrix      []string // --matrix, as it was given: for what to type next
 	// Source is where the stack comes from, as --source names it; SHA256 and Signature prove a source file.
 	Source, SHA256, Signature string
+	Keys                      []string // --key, as files: for what to type next
 	// Root is the directory of the image that is planned for, empty for a host: for what to type next.
 	Root string
 	// Activate is how what is installed comes into use, one of ActivationModes; empty is ActivateAuto.
 	Activate string
 	// Aside leaves what programs get by default alone. On a host that is what ActivateNone says; an image is never
 	// activated, and comes into use when it boots, so there it is asked for by itself.
-	Aside   bool
-	Upgrade bool // move to the newest release of the branch although an older one serves
+	Aside bool
+	// Firmware asks for the vendor's package that burns the cards' firmware.
+	Firmware bool
+	Upgrade  bool // move to the newest release of the branch although an older one serves
 }
 
 // StackNames are the five stacks in the order in which they are shown.

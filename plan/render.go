@@ -228,6 +228,9 @@ func (r *renderer) what(pad string, c Changes) {
 		}
 		line(name, p.Why, p.Optional)
 	}
+	for _, tree := range c.Trees {
+		line("remove "+printable(tree), "", false)
+	}
 	var bare []string
 	for _, m := range c.Modules {
 		if m.Why == "" {
@@ -240,10 +243,18 @@ func (r *renderer) what(pad string, c Changes) {
 		line(strings.Join(bare, ", "), "", false)
 	}
 	if c.Repository != nil {
-		line(c.Repository.URL, "", false)
+		if b := c.Repository.Bundle; b != nil {
+			line(b.File, "SHA-256 "+b.SHA256, false)
+			line(c.Repository.URL, "where it is unpacked to, "+size(b.Bytes), false)
+		} else {
+			line(c.Repository.URL, "", false)
+		}
 		line(c.Repository.File, "where the package manager finds it", false)
 		key := c.Repository.Fingerprint
-		if key == "" {
+		switch b := c.Repository.Bundle; {
+		case b != nil && b.OwnIndex:
+			key = "of a key that the run makes"
+		case key == "":
 			key = "not told by any source"
 		}
 		line("fingerprint of the key", key, false)

@@ -313,7 +313,7 @@ func (b bill) holding() *matrix.Holding {
 	list := b.m.Holdings(b.c.Stack.Stack)
 	for j := range list {
 		r, ok := b.m.Find(b.c.Stack.Stack, list[j].Version)
-		if ok && r == b.release && list[j].Origin == b.steps[i].Changes.Repository.URL && (arch == "" || list[j].Arch == arch) {
+		if ok && r == b.release && list[j].Origin == b.steps[i].Changes.Repository.Origin() && (arch == "" || list[j].Arch == arch) {
 			return &list[j]
 		}
 	}

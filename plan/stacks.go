@@ -30,7 +30,7 @@ func judgeStacks(in rules.Input, inbox []rules.Finding, req Request) []stackOffe
 	for _, name := range StackNames() {
 		s := Stack{Stack: name, Installed: versions[name], Status: Unknown, Verdict: StackRefused, Reasons: []Reason{}}
 		if name == "inbox" {
-			out = append(out, stackOffer{stack: judgeInbox(in, s, inbox)})
+			out = append(out, judgeInbox(in, s, inbox))
 			continue
 		}
 		out = append(out, judgeVendor(in, s, req))
@@ -38,7 +38,7 @@ func judgeStacks(in rules.Input, inbox []rules.Finding, req Request) []stackOffe
 	return out
 }
 
-func judgeInbox(in rules.Input, s Stack, inbox []rules.Finding) Stack {
+func judgeInbox(in rules.Input, s Stack, inbox []rules.Finding) stackOffer {
 	s.Verdict = StackPossible
 	if rules.ReleaseKnown(in) {
 		s.Status = Present
@@ -50,11 +50,21 @@ func judgeInbox(in rules.Input, s Stack, inbox []rules.Finding) Stack {
 		}
 		s.Reasons = append(s.Reasons, reason(f))
 	}
-	if s.Verdict == StackPossible {
-		s.Method, s.Modules = "packages", rules.ModulesInbox
-		s.Reasons = append(s.Reasons, inboxServes(in))
+	if s.Verdict != StackPossible {
+		return stackOffer{stack: s}
 	}
-	return s
+	s.Method, s.Modules = "packages", rules.ModulesInbox
+	s.Reasons = append(s.Reasons, inboxServes(in))
+	o := stackOffer{stack: s}
+	if rules.Leaves(in) && !in.Named { // no fallback takes a vendor's stack away
+		o.onlyNamed = true
+		o.stack.Reasons = nil
+		for _, f := range rules.InTheWay(in) {
+			f.Text += "; a plan that names inbox takes it away (--profile inbox, `rdmactl uninstall`)"
+			o.stack.Reasons = append(o.stack.Reasons, reason(f))
+		}
+	}
+	return o
 }
 
 func judgeVendor(in rules.Input, s Stack, req Request) stackOffer {

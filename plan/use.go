@@ -12,6 +12,7 @@ import (
 	"github.com/rdmactl/rdmactl/facts"
 	"github.com/rdmactl/rdmactl/internal/fault"
 	"github.com/rdmactl/rdmactl/internal/version"
+	"github.com/rdmactl/rdmactl/plan/rules"
 )
 
 // Use plans the switch of the library that programs get by default: to a build of rdma-core on this host, the
@@ -38,8 +39,8 @@ func Use(f facts.Facts, stack, version string) (Plan, error) {
 	out.Summary = "switch the default library to " + name + " in " + lib.Prefix
 	out.Steps = []Step{{
 		ID: "use", Kind: KindUse, Summary: "make " + name + " the library that programs get by default",
-		Why:     useWhy,
-		Changes: Changes{Use: &UseChange{Stack: "rdma-core", Version: lib.Version.Or(version), Prefix: lib.Prefix}},
+		Why:     useWhy + rulesWhy(ownRules(f)),
+		Changes: Changes{Use: &UseChange{Stack: "rdma-core", Version: lib.Version.Or(version), Prefix: lib.Prefix, Rules: ownRules(f)}},
 		Undo:    "put the loader's configuration back, so that programs get what they get now", Root: true,
 	}}
 	out.Steps = append(out.Steps, verifyUse(f)...)
@@ -47,6 +48,20 @@ func Use(f facts.Facts, stack, version string) (Plan, error) {
 }
 
 const useWhy = "programs find the library by the loader's configuration, and its providers must be of the same build; what runs already keeps what it has"
+
+// ownRules says whether a build has to bring udev's rules: those of a package named rdma-core, which all distributions
+// and vendors call so, name devices and load modules for any library.
+func ownRules(f facts.Facts) bool {
+	installed, told := rules.InstalledPackages(f)
+	return told && !slices.ContainsFunc(installed, func(p facts.Package) bool { return p.Name == "rdma-core" })
+}
+
+func rulesWhy(own bool) string {
+	if !own {
+		return ""
+	}
+	return "; its udev rules name devices and load modules, since no rdma-core package does"
+}
 
 func usePlan() Plan {
 	return Plan{

@@ -86,6 +86,32 @@ func TestUse(t *testing.T) {
 	}
 }
 
+// A build brings udev's rules where no package does: of that the packages must be told.
+func TestRulesOfABuild(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		packages facts.Field[[]facts.Package]
+		own      bool
+	}{
+		{"no package", facts.Is([]facts.Package{{Name: "bash", Status: "install ok installed"}}, "dpkg-query"), true},
+		{"removed", facts.Is([]facts.Package{{Name: "rdma-core", Status: "deinstall ok config-files"}}, "dpkg-query"), true},
+		{"its package", facts.Is([]facts.Package{{Name: "rdma-core", Status: "install ok installed"}}, "dpkg-query"), false},
+		{"not told", facts.Field[[]facts.Package]{Source: "dpkg-query"}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f := sideBySide("", "64.0")
+			f.Packages.Installed = test.packages
+			p, err := plan.Use(f, "rdma-core", "64.0")
+			if err != nil || len(p.Steps) == 0 {
+				t.Fatalf("%+v, %v", p.Steps, err)
+			}
+			if got := p.Steps[0].Changes.Use.Rules; got != test.own || strings.Contains(p.Steps[0].Why, "udev rules") != test.own {
+				t.Errorf("rules of the build: %v, and %q", got, p.Steps[0].Why)
+			}
+		})
+	}
+}
+
 func TestUseStopsBeforeWhatCannotServe(t *testing.T) {
 	for code, spoil := range map[string]func(*facts.Userspace){
 		"mixed-providers": func(u *facts.Userspace) { u.Built.Value[0].Providers.Value[0].PrivateABI = 34 },

@@ -28,14 +28,18 @@ func vendorSteps(in rules.Input, c *rules.Candidate, act activation, req Request
 			out = append(out, toolsStep(in, c)...)
 			out = append(out, modulesStep(in, c)...)
 			out = append(out, removalStep(in, c)...)
-			out = append(out, vendorPackages(in, c))
+			out = append(out, vendorPackages(in, c, req))
+			out = append(out, oldRepositoryStep(in, c.Release.Stack)...)
 		}
+		out = append(out, firmwareStep(in, c, req)...)
 		if c.Modules != rules.ModulesInbox {
 			out = append(out, initramfsStep(in))
 			if mode != ActivateNone {
 				out = append(out, activationStep(c, act))
 			}
 		}
+	} else {
+		out = append(out, firmwareStep(in, c, req)...)
 	}
 	out = append(out, fileSteps(in)...)
 	if !needsReboot(out) {
@@ -148,7 +152,7 @@ func groupRemoval(in rules.Input, group string) string {
 	return "dnf group remove " + quoted(group)
 }
 
-func vendorPackages(in rules.Input, c *rules.Candidate) Step {
+func vendorPackages(in rules.Input, c *rules.Candidate, req Request) Step {
 	var changes []PackageChange
 	for _, p := range stackPackages(in, c) {
 		changes = append(changes, PackageChange{
@@ -169,11 +173,7 @@ func vendorPackages(in rules.Input, c *rules.Candidate) Step {
 			changes = append(changes, PackageChange{Name: p.Name, Action: "install", Why: p.Why, Optional: p.Optional})
 		}
 	}
-	if c.Layout != nil && c.Layout.Firmware != "" {
-		changes = append(changes, PackageChange{
-			Name: c.Layout.Firmware, Action: "exclude", Why: "it burns firmware as it is installed; that is a step of its own, for a person to take",
-		})
-	}
+	changes = append(changes, excludedFirmware(c, req)...)
 	verb := "install "
 	if rules.StackVersions(in)[c.Release.Stack] != "" && !notInPlace(c) {
 		verb = "move to "
@@ -235,6 +235,17 @@ func address(in rules.Input, c *rules.Candidate) string {
 	return strings.NewReplacer("{version}", c.Release.Version, "{label}", c.Label, "{arch}", arch).Replace(c.Layout.Repository)
 }
 
+// versionsOf are the versions of a release's packages, by name.
+func versionsOf(h *matrix.Holding) map[string][]string {
+	out := map[string][]string{}
+	for _, p := range h.Packages {
+		if !slices.Contains(out[p.Name], p.Version) {
+			out[p.Name] = append(out[p.Name], p.Version)
+		}
+	}
+	return out
+}
+
 func repositoryStep(in rules.Input, c *rules.Candidate) []Step {
 	url := address(in, c)
 	if url == "" {
@@ -244,6 +255,7 @@ func repositoryStep(in rules.Input, c *rules.Candidate) []Step {
 	switch {
 	case c.Holding != nil:
 		r.Fingerprint = c.Holding.Signed // the key that the import checked it with
+		r.Packages = versionsOf(c.Holding)
 	case c.Layout != nil:
 		for _, k := range c.Layout.Keys {
 			if k.Kind == "packages" && (r.Fingerprint == "" || k.Fingerprint != "") {
@@ -268,10 +280,14 @@ func repositoryStep(in rules.Input, c *rules.Candidate) []Step {
 	if c.Method == rules.ByBundle {
 		summary = "fetch and verify the bundle of " + c.Release.Stack + " " + c.Release.Version + " and use it as a local repository"
 	}
-	return []Step{{
+	s := Step{
 		ID: "repository", Kind: KindRepository, Summary: summary,
 		Why: why, Changes: Changes{Repository: &r}, Undo: "remove the repository and its key", Root: true, Network: true,
-	}}
+	}
+	if bundleOf(c.Holding) != nil {
+		s = unpackedStep(c, s, &r)
+	}
+	return []Step{s}
 }
 
 // toolsStep brings what modules are built with. Headers must be of exactly the kernel that is planned for.
@@ -385,7 +401,7 @@ func activationStep(c *rules.Candidate, act activation) Step {
 func sourceSteps(in rules.Input, c *rules.Candidate, req Request) []Step {
 	var out []Step
 	if c.Method == rules.BySource && len(builtCopies(in, c)) > 0 {
-		return append(out, useStep(c, buildPrefix(in, c))) // it stands there already
+		return append(out, useStep(in, c, buildPrefix(in, c))) // it stands there already
 	}
 	if needs := buildNeeds(in, c); len(needs) > 0 {
 		out = append(out, Step{
@@ -414,7 +430,7 @@ func sourceSteps(in rules.Input, c *rules.Candidate, req Request) []Step {
 	}
 	out = append(out, s)
 	if !in.Aside {
-		out = append(out, useStep(c, b.Prefix))
+		out = append(out, useStep(in, c, b.Prefix))
 	}
 	return out
 }

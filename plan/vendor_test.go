@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -69,11 +70,11 @@ func TestSpecialDropIsAnotherRelease(t *testing.T) {
 
 // What to type next asks for the same thing again.
 func TestNextKeepsTheRequest(t *testing.T) {
-	p := makePlan(t, jammy(), "lts", plan.Request{Stack: "doca-ofed", Version: "2.9.4", Matrix: []string{"my mirror.yaml"}, Date: "2026-11-30"})
+	p := makePlan(t, jammy(), "lts", plan.Request{Stack: "doca-ofed", Version: "2.9.4", Matrix: []string{"my mirror.yaml"}, Keys: []string{"/root/vendor.asc"}, Date: "2026-11-30"})
 	if p.Chosen == nil || p.Chosen.Version != "2.9.4" {
 		t.Fatalf("%s", p.Summary)
 	}
-	for _, want := range []string{"--stack doca-ofed", "--version 2.9.4", "--matrix 'my mirror.yaml'"} {
+	for _, want := range []string{"--stack doca-ofed", "--version 2.9.4", "--matrix 'my mirror.yaml'", "--key /root/vendor.asc"} {
 		if !strings.Contains(p.Next[0].Command, want) {
 			t.Errorf("no %q in %q", want, p.Next[0].Command)
 		}
@@ -178,5 +179,52 @@ func TestLongTermFirstAlsoWhenNamed(t *testing.T) {
 	late := makePlan(t, jammy(), "latest", plan.Request{Stack: "doca-ofed", Date: "2026-11-30"})
 	if late.Chosen == nil || strings.HasPrefix(late.Chosen.Version, "3.2.") {
 		t.Errorf("latest: %s", late.Summary)
+	}
+}
+
+// Firmware is burned by a step of its own, only when asked for, and not where there is no card to burn.
+func TestFirmware(t *testing.T) {
+	ask := plan.Request{Stack: "doca-ofed", Version: "2.9.4", Date: "2026-11-30"}
+	excluded := func(p plan.Plan) (out []string) {
+		for _, c := range step(t, p, "packages").Changes.Packages {
+			if c.Action == "exclude" {
+				out = append(out, c.Name)
+			}
+		}
+		return out
+	}
+	p := makePlan(t, jammy(), "lts", ask)
+	updater := excluded(p)
+	if len(updater) != 1 || slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return s.ID == "firmware" }) {
+		t.Fatalf("not asked for: excluded are %v, steps %v", updater, stepKinds(p))
+	}
+	ask.Firmware = true
+	p = makePlan(t, jammy(), "lts", ask)
+	if s := step(t, p, "firmware"); len(s.Changes.Packages) != 1 || s.Changes.Packages[0].Name != updater[0] || s.Changes.Packages[0].Action != "install" || !strings.Contains(s.Undo, "the firmware stays") {
+		t.Errorf("the step is %+v", s)
+	}
+	if len(excluded(p)) != 0 || !slices.Contains(codes(p.Warnings), "firmware-burned") || !strings.Contains(p.Next[0].Command, " --firmware") {
+		t.Errorf("excluded %v, warnings %v, %q", excluded(p), codes(p.Warnings), p.Next[0].Command)
+	}
+	refused := func(f facts.Facts, req plan.Request) error {
+		t.Helper()
+		_, err := plan.Make(f, profile(t, "lts"), known(t), req)
+		return err
+	}
+	image := jammy()
+	image.Origin = "root"
+	guest := jammy(func(f *facts.Facts) {
+		for i := range f.PCI.Value {
+			f.PCI.Value[i].VF = facts.Is(true, "/sys/bus/pci")
+		}
+	})
+	for name, err := range map[string]error{
+		"an image": refused(image, ask), "virtual functions only": refused(guest, ask),
+		"inbox": refused(jammy(), plan.Request{Stack: "inbox", Firmware: true}), "rdma-core": refused(jammy(), plan.Request{Stack: "rdma-core", Firmware: true}),
+	} {
+		var f *fault.Error
+		if !errors.As(err, &f) || f.Code != "no-firmware-here" || f.Hint == "" {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

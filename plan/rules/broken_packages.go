@@ -1,6 +1,11 @@
 package rules
 
-import "sort"
+import (
+	"slices"
+	"sort"
+
+	"github.com/rdmactl/rdmactl/facts"
+)
 
 // BrokenPackages stops before a package manager that cannot work.
 const BrokenPackages Code = "broken-packages"
@@ -8,6 +13,12 @@ const BrokenPackages Code = "broken-packages"
 func brokenPackages() Rule {
 	return Rule{Name: "broken-packages", Scope: Inbox, Source: "dpkg(1): apt refuses every transaction while a package is half installed or half configured", Judge: func(in Input) []Finding {
 		broken := in.Facts.Packages.Broken.Or(nil)
+		if Leaves(in) { // those that go need not be whole
+			away := AwayPackages(in)
+			broken = slices.DeleteFunc(slices.Clone(broken), func(p facts.Package) bool {
+				return !tornPackage(p) && slices.ContainsFunc(away, func(a facts.Package) bool { return a.Name == p.Name })
+			})
+		}
 		if len(broken) == 0 {
 			return nil
 		}

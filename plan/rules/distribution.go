@@ -16,7 +16,7 @@ func distribution() Rule {
 			return refuse(DistroUnknown, d.Family.Source, "nothing tells the distribution; /etc/os-release was not read")
 		}
 		name := d.PrettyName.Or(d.ID.Or(family))
-		if len(in.Profile.Packages[family]) == 0 {
+		if len(in.Profile.Packages) > 0 && len(in.Profile.Packages[family]) == 0 { // one that wants none is for all
 			return refuse(UnsupportedDistro, d.Family.Source,
 				"profile %s has no packages for the family %s of %s", in.Profile.Name, family, name)
 		}

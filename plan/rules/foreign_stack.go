@@ -11,6 +11,9 @@ import (
 // ForeignStack is another stack in the way of inbox.
 const ForeignStack Code = "foreign-stack"
 
+// AwaitingBoot is a stack that has gone and whose modules serve until the next boot.
+const AwaitingBoot Code = "awaiting-boot"
+
 // trace is one thing that another stack left on the host.
 type trace struct {
 	stack, text, source string
@@ -18,26 +21,37 @@ type trace struct {
 
 func foreignStack() Rule {
 	return Rule{Name: "foreign-stack", Scope: Inbox, Source: "vendor packages replace libibverbs1, rdma-core and the modules of the kernel package; depmod prefers updates/ to kernel/", Judge: func(in Input) []Finding {
-		traces := foreignTraces(in)
-		var found []Finding
-		for _, stack := range foreignStacks() {
-			var texts []string
-			source := ""
-			for _, t := range traces {
-				if t.stack != stack {
-					continue
-				}
-				if source == "" {
-					source = t.source
-				}
-				texts = append(texts, t.text)
-			}
-			if len(texts) > 0 {
-				found = append(found, refuse(ForeignStack, source, "%s is on this host and inbox would be installed over it: %s", stack, strings.Join(texts, "; "))...)
-			}
+		if Leaves(in) {
+			return nil // a plan that names inbox takes it away
 		}
-		return found
+		if AwaitsBoot(in) {
+			return warn(AwaitingBoot, vendorModuleSource(in), "the vendor's stack has gone and its modules are still in memory: %s; the kernel's own are loaded at the next boot", list(vendorModules(in)))
+		}
+		return InTheWay(in)
 	}}
+}
+
+// InTheWay are the stacks that are on the host where inbox would be, with what tells of them.
+func InTheWay(in Input) []Finding {
+	traces := foreignTraces(in)
+	var found []Finding
+	for _, stack := range foreignStacks() {
+		var texts []string
+		source := ""
+		for _, t := range traces {
+			if t.stack != stack {
+				continue
+			}
+			if source == "" {
+				source = t.source
+			}
+			texts = append(texts, t.text)
+		}
+		if len(texts) > 0 {
+			found = append(found, refuse(ForeignStack, source, "%s is on this host and inbox would be installed over it: %s", stack, strings.Join(texts, "; "))...)
+		}
+	}
+	return found
 }
 
 func foreignStacks() []string { return []string{"ofed", "mlnx-ofed", "doca-ofed"} }

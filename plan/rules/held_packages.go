@@ -21,6 +21,17 @@ func heldPackages() Rule {
 				source = firstSource([]string{source}, hold.Source)
 			}
 		}
+		if Leaves(in) {
+			for _, p := range AwayPackages(in) {
+				if hold, ok := holdOn(in, p.Name, "hold", "versionlock", "lock"); ok && !slices.Contains(names, p.Name) {
+					names = append(names, p.Name)
+					source = firstSource([]string{source}, hold.Source)
+				}
+			}
+			if len(names) > 0 {
+				return refuse(PackageHeld, source, "packages that are to be installed, replaced or removed are on hold: %s", list(names))
+			}
+		}
 		if len(names) == 0 {
 			return nil
 		}

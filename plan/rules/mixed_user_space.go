@@ -30,7 +30,7 @@ func mixedUserSpace() Rule {
 			if len(halves["inbox"]) > 0 && len(halves[stack]) > 0 {
 				found = append(found, warn(UserSpaceMixed, source,
 					"the user space of the RDMA stack comes half from the distribution (%s) and half from %s (%s); parts of rdma-core need each other's exact version. "+
-						"Take the whole from one side: inbox is refused while packages of %[2]s are there; a plan for %[2]s replaces the distribution's half in its step packages, "+
+						"Take the whole from one side: a plan that names inbox gives the half of %[2]s back to the distribution; a plan for %[2]s replaces the distribution's half in its step packages, "+
 						"except over a release that is in place already, where that half must be removed by hand",
 					list(halves["inbox"]), stack, list(halves[stack]))...)
 			}

@@ -114,8 +114,8 @@ func wantedModules(in Input) []Module {
 		}
 		add(m.Name, m.Why, m.Optional)
 	}
-	// A software device needs no card's driver.
-	if in.Profile.SoftRoCE == nil {
+	// A software device needs no card's driver, and a profile that wants nothing loads none.
+	if in.Profile.SoftRoCE == nil && len(in.Profile.Modules.Load)+len(in.Profile.Packages) > 0 {
 		for _, card := range append(ownCards(in), foreignCards(in)...) {
 			if card.WantsRDMADriver != "" {
 				name := card.Generation.Or(card.Vendor + ":" + card.Device)

@@ -244,6 +244,13 @@ func hosts() []struct {
 
 		{"foreign-stack", "inbox", with(on(func(f *facts.Facts) {
 			f.Packages.Installed.Value = []facts.Package{{Name: "ofed-scripts", Status: "install ok installed", Origin: "mlnx-ofed"}}
+		})), "", ""}, // a plan that names inbox takes it away
+		{"foreign-stack", "soft", with(on(func(f *facts.Facts) {
+			f.Packages.Installed.Value = []facts.Package{{Name: "ofed-scripts", Status: "install ok installed", Origin: "mlnx-ofed"}}
+		})), "foreign-stack!", "ofed-scripts"},
+		{"foreign-stack", "inbox", with(on(func(f *facts.Facts) {
+			f.Packages.Installed.Value = []facts.Package{{Name: "ofed-scripts", Status: "install ok installed", Origin: "mlnx-ofed"}}
+			f.Packages.Excerpt = true
 		})), "foreign-stack!", "ofed-scripts"},
 		{"foreign-stack", "inbox", with(on(func(f *facts.Facts) {
 			f.Packages.Installed.Value = []facts.Package{{Name: "ofed-scripts", Status: "deinstall ok config-files", Origin: "mlnx-ofed"}}
@@ -256,7 +263,8 @@ func hosts() []struct {
 		{"foreign-stack", "inbox", with(ofedInfo("OFED-4.17-1")), "foreign-stack!", "ofed is on this host"},
 		{"foreign-stack", "inbox", with(ofedInfo("a text of something else")), "", ""},
 		{"foreign-stack", "inbox", with(ofedInfo("MLNX_OFED_LINUX-24.04-0.6.6.0"), dkms("mlnx-ofed-kernel", "mlnx-ofed")), "foreign-stack!", "; DKMS builds its modules: mlnx-ofed-kernel 23.07"},
-		{"foreign-stack", "inbox", with(dkms("mlnx-ofed-kernel", "mlnx-ofed")), "foreign-stack!", "DKMS builds its modules: mlnx-ofed-kernel 23.07"},
+		{"foreign-stack", "inbox", with(dkms("mlnx-ofed-kernel", "mlnx-ofed")), "", ""}, // what DKMS keeps can be taken away
+		{"foreign-stack", "soft", with(dkms("mlnx-ofed-kernel", "mlnx-ofed")), "foreign-stack!", "DKMS builds its modules: mlnx-ofed-kernel 23.07"},
 		{"foreign-stack", "inbox", with(dkms("kernel-mft-dkms", "mlnx-ofed")), "", ""},
 		{"foreign-stack", "inbox", with(dkms("srp", "unknown")), "", ""},
 		{"foreign-stack", "inbox", with(disk("dkms", "23.07-0.5.1")), "foreign-stack!", "mlnx-ofed is on this host and inbox would be installed over it: its kernel modules are there: mlx5_core 23.07-0.5.1 in dkms"},
@@ -267,15 +275,28 @@ func hosts() []struct {
 		{"foreign-stack", "inbox", with(disk("updates", "")), "", ""},
 		{"foreign-stack", "inbox", with(disk("updates", "4.9-7.1.0"), func(_ *facts.Facts, a *Asked) { a.Kernel = "6.12.1-amd64" }), "", ""},
 		{"foreign-stack", "inbox", with(memory("24.04-0.6.6")), "foreign-stack!", "mlx5_core 24.04-0.6.6 in memory"},
+		{"foreign-stack", "inbox", with(memory("24.04-0.6.6"), disk("inbox", "")), "awaiting-boot", "mlx5_core 24.04-0.6.6 in memory"},
+		{"foreign-stack", "inbox", with(memory("24.04-0.6.6"), disk("updates", "24.04-0.6.6")), "foreign-stack!", "in updates"},
 		{"foreign-stack", "inbox", with(memory("5.0-0")), "", ""},
 
 		{"broken-packages", "inbox", with(on(func(f *facts.Facts) {
 			f.Packages.Broken.Value = []facts.Package{{Name: "vim", Status: "install ok half-configured"}}
 		})), "broken-packages!", "vim (install ok half-configured)"},
 		{"broken-packages", "inbox", nil, "", ""},
+		{"broken-packages", "inbox", with(vendorBroken("install ok half-configured")), "", ""}, // it goes
+		{"broken-packages", "soft", with(vendorBroken("install ok half-configured")), "broken-packages!", "ofed-scripts"},
+		{"broken-packages", "inbox", with(vendorBroken("install reinstreq half-installed")), "broken-packages!", "ofed-scripts"},
 
 		{"held-packages", "inbox", with(on(func(f *facts.Facts) { f.Packages.Held.Value = []string{"perftest"} })), "package-held!", "perftest"},
 		{"held-packages", "inbox", with(on(func(f *facts.Facts) { f.Packages.Held.Value = []string{"vim"} })), "", ""},
+		{"held-packages", "inbox", with(on(func(f *facts.Facts) {
+			f.Packages.Held.Value = []string{"ofed-scripts"}
+			f.Packages.Installed.Value = []facts.Package{{Name: "ofed-scripts", Status: "hold ok installed", Origin: "mlnx-ofed"}}
+		})), "package-held!", "replaced or removed are on hold: ofed-scripts"},
+		{"held-packages", "inbox", with(on(func(f *facts.Facts) {
+			f.Packages.Held.Value = []string{"ofed-scripts"}
+			f.Packages.Installed.Value = []facts.Package{{Name: "ofed-scripts", Status: "hold ok installed", Origin: "unknown"}}
+		})), "", ""},
 		{"held-packages", "inbox", with(holds(facts.Hold{Package: "perf*", Kind: "exclude", Source: "dnf.conf"})), "package-held!", "perftest"},
 		{"held-packages", "inbox", with(holds(facts.Hold{Package: "perftest", Kind: "versionlock", Source: "versionlock.list"})), "", ""}, // of another version
 		{"held-packages", "inbox", with(on(func(f *facts.Facts) {
@@ -395,6 +416,14 @@ func hosts() []struct {
 		{"soft-conflict", "soft", with(rdma(facts.RDMADevice{Name: "rxe0"})), "", ""}, // parent and driver not told
 		{"soft-conflict", "inbox", with(rdma(soft("rxe0", "ens4"))), "", ""},
 	}
+}
+
+// vendorBroken has a vendor's package in a state.
+func vendorBroken(status string) func(*facts.Facts, *Asked) {
+	return on(func(f *facts.Facts) {
+		one := []facts.Package{{Name: "ofed-scripts", Status: status, Origin: "mlnx-ofed"}}
+		f.Packages.Broken.Value, f.Packages.Installed.Value = one, one
+	})
 }
 
 func TestRules(t *testing.T) {

@@ -47,7 +47,7 @@ func installMethod() VendorRule {
 		case h.in.Method != "" && h.in.Method != "packages":
 			c.Method = h.in.Method
 		case c.Holding != nil:
-			c.Method = heldBy(c.Holding.Origin)
+			c.Method = heldBy(c.Holding)
 		case h.stack == "mlnx-ofed" && c.Modules == ModulesBuilt:
 			c.Method = ByBundle
 		case c.Layout != nil && c.Layout.Repository == "" && c.Layout.Bundle != "":
@@ -73,12 +73,13 @@ func (h *vendorHost) asked(c *Candidate, offered ...string) bool {
 }
 
 // heldBy is the method that a holding's origin allows.
-func heldBy(origin string) string {
+func heldBy(held *matrix.Holding) string {
+	origin := held.Origin
 	switch {
-	case strings.HasPrefix(origin, "http://"), strings.HasPrefix(origin, "https://"):
-		return ByRepository
 	case strings.HasSuffix(origin, ".tgz"), strings.HasSuffix(origin, ".tar.gz"), strings.HasSuffix(origin, ".iso"):
 		return ByBundle
+	case held.File == nil && (strings.HasPrefix(origin, "http://") || strings.HasPrefix(origin, "https://")):
+		return ByRepository
 	}
 	return ByLocalRepo
 }
