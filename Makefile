@@ -41,12 +41,13 @@ fuzz:
 
 # The real apt, dnf and zypper in roots of their own; RDMACTL_ROOTS=1 is what turns the scenarios on.
 roots:
-	RDMACTL_ROOTS=1 $(GO) test -count=1 -timeout 40m -v -skip TestCost ./test/roots ./test/images ./test/rpmhosts ./test/sidebyside ./test/sourcebuild
+	RDMACTL_ROOTS=1 $(GO) test -count=1 -timeout 40m -v -skip "TestCost|TestBoots" ./test/roots ./test/images ./test/faults ./test/rpmhosts ./test/sidebyside ./test/sourcebuild ./test/bundles
 
 # The whole job on real kernels; RDMACTL_VM=1 is what turns the scenarios on. Two machines at a time, but
 # for those that measure: they go first, alone.
 vm: build
 	RDMACTL_VM=1 $(GO) test -count=1 -timeout 80m -parallel 2 -v ./test/vm
+	RDMACTL_VM=1 RDMACTL_ROOTS=1 $(GO) test -count=1 -timeout 40m -parallel 2 -v -run TestBoots ./test/rpmhosts
 
 test: prepare check race roots vm fuzz
 

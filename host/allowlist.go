@@ -115,7 +115,7 @@ func formsOf(program string) []form {
 	case "apt-get":
 		// The solver and the addresses it would fetch from: neither changes anything nor needs root.
 		return []form{{
-			flags:   "-s --print-uris -y --no-install-recommends --no-allow-unauthenticated --no-auto-remove --allow-downgrades",
+			flags:   "-s --print-uris -y --no-install-recommends --no-allow-unauthenticated --no-auto-remove --allow-downgrades --fix-broken",
 			operand: anyWord, first: "install remove purge", need: "-s --print-uris", least: 1,
 		}}
 	case "apt-config":

@@ -123,8 +123,13 @@ type Options struct {
 	TrustSource bool
 	TrustUsers  []uint32
 	Keys        []string // public keys of repositories that the user trusts, as they stand in files
-	Foreground  bool     // run in this process
-	Progress    Progress // nil is silent
+	Offline     *Offline // install from a bundle that was unpacked on the host, and from nothing else
+	// Fetched is the file of this machine that the source was fetched to for the plan, empty for none.
+	Fetched string
+	// ModuleKey signs the modules that DKMS builds; nil leaves the key to DKMS.
+	ModuleKey  *ModuleKey
+	Foreground bool     // run in this process
+	Progress   Progress // nil is silent
 }
 
 // order is what a run keeps in request.json.
@@ -135,7 +140,10 @@ type order struct {
 	Keys            []string        `json:"keys,omitempty"`
 	TrustSource     bool            `json:"trust_source,omitempty"`
 	TrustUsers      []uint32        `json:"trust_users,omitempty"`
+	Fetched         string          `json:"fetched,omitempty"`
 	Request         json.RawMessage `json:"request,omitempty"`
+	Offline         *Offline        `json:"offline,omitempty"`
+	ModuleKey       *ModuleKey      `json:"module_key,omitempty"`
 }
 
 const defaultLockWait = 2 * time.Minute
@@ -149,7 +157,7 @@ func (o Options) order() order {
 	if verify == "" {
 		verify = VerifyAuto
 	}
-	return order{OnVerifyFailure: verify, AllowRemove: o.AllowRemove, LockWaitSeconds: wait.Seconds(), Keys: o.Keys, TrustSource: o.TrustSource, TrustUsers: o.TrustUsers, Request: o.Request}
+	return order{OnVerifyFailure: verify, AllowRemove: o.AllowRemove, LockWaitSeconds: wait.Seconds(), Keys: o.Keys, TrustSource: o.TrustSource, TrustUsers: o.TrustUsers, Fetched: o.Fetched, Request: o.Request, Offline: o.Offline, ModuleKey: o.ModuleKey}
 }
 
 // manager is the host's package manager as the plan names it.

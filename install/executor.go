@@ -87,6 +87,8 @@ func (r *run) executorOf(s plan.Step) (executor, error) {
 		return &repositoryStep{run: r}, nil
 	case plan.KindInitramfs:
 		return &initramfsStep{run: r}, nil
+	case plan.KindRemove:
+		return &removeStep{run: r}, nil
 	case plan.KindActivate:
 		return &activateStep{run: r}, nil
 	case plan.KindVerify:

@@ -252,10 +252,25 @@ func (h *fakeHost) Run(_ context.Context, cmd host.Command) (host.Result, error)
 		}
 		h.put("/run/units.json", string(data))
 	case "update-initramfs":
-		h.put("/boot/initrd.img-"+name, "half\n")
+		file := "/boot/initrd.img-" + name
+		h.put(file+".dpkg-bak", h.text(file))
 		h.tick()
-		h.put("/boot/initrd.img-"+name, "of "+h.text(fakeDBPath))
-	case "udevadm":
+		h.put(file+".new", "half\n")
+		h.tick()
+		h.put(file+".new", "of "+h.text(fakeDBPath))
+		h.tick()
+		for _, do := range []func() error{
+			func() error { return os.Rename(h.path(file+".new"), h.path(file)) },
+			func() error { return os.Remove(h.path(file + ".dpkg-bak")) },
+		} {
+			if err := do(); err != nil {
+				return res, err
+			}
+			h.tick()
+		}
+	case "udevadm", "sync", "depmod":
+	case "cp", "rm", "diff":
+		return h.files(res, cmd.Argv)
 	case "systemd-run":
 		i := slices.Index(cmd.Argv, "--")
 		worker := exec.Command(cmd.Argv[i+1], cmd.Argv[i+2:]...)

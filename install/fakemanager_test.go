@@ -22,6 +22,7 @@ type fakeRepo struct {
 	needs     []string
 	conflicts []string // goes when this comes
 	vendor    bool     // of a repository that the plan adds
+	own       string   // the distribution's version, where version is a vendor's
 }
 
 // fakeManager is a package manager whose database and packages are files below a fakeHost.
@@ -34,6 +35,8 @@ type fakeManager struct {
 	warnings []string
 	gate     string // Apply waits until this file is there
 	staged   bool   // it knows the repositories of the plan as well
+	gone     []string
+	leaves   bool // it looks away from repositories of the host
 }
 
 // Files and WithRepositories make it a pkgmgr.Staging: packages that need a repository of the plan are there
@@ -49,7 +52,7 @@ func (m *fakeManager) Files(repos []pkgmgr.Repository) ([]pkgmgr.File, error) {
 }
 
 func (m *fakeManager) WithRepositories(_ context.Context, dir string, repos []pkgmgr.Repository) (pkgmgr.Manager, error) {
-	if !filepath.IsAbs(dir) || len(repos) == 0 {
+	if !filepath.IsAbs(dir) || len(repos) == 0 && !m.leaves {
 		return nil, fmt.Errorf("cannot stage %d repositories in %q", len(repos), dir)
 	}
 	with := *m
@@ -111,7 +114,7 @@ func (m *fakeManager) store(db fakeDB) {
 func (m *fakeManager) Name() string { return "fake" }
 
 func (m *fakeManager) Installed(context.Context) (pkgmgr.Database, error) {
-	return m.load().Packages, nil
+	return m.without(m.load().Packages), nil
 }
 
 func (m *fakeManager) Available(_ context.Context, names []string) (map[string]pkgmgr.Candidate, []string, error) {
@@ -127,16 +130,28 @@ func (m *fakeManager) Available(_ context.Context, names []string) (map[string]p
 func (m *fakeManager) Solve(_ context.Context, req pkgmgr.Request) (plan.Solution, error) {
 	sol := plan.Solution{Manager: "fake", Actions: []plan.ResolvedPackage{}, DownloadBytes: 1 << 20, InstalledBytes: 1 << 20}
 	db := m.load()
+	db.Packages = m.without(db.Packages)
+	asked := map[string]string{}
+	for _, w := range req.Install {
+		asked[w.Name] = w.Version
+	}
+	m.removals(db, req.Remove, asked, &sol)
 	var add func(name string)
 	add = func(name string) {
 		key := name + ":amd64"
 		p, have := db.Packages[key], m.repo[name]
+		if v := asked[name]; v != "" && v != have.version {
+			have.version, have.needs = v, nil
+		}
 		if p.Status == pkgmgr.Installed && p.Version == have.version || slices.ContainsFunc(sol.Actions, func(a plan.ResolvedPackage) bool { return a.Name == name }) {
 			return
 		}
 		a := plan.ResolvedPackage{Name: name, Arch: "amd64", Version: have.version, Action: "install"}
 		if p.Status == pkgmgr.Installed {
 			a.From, a.Action = p.Version, "upgrade"
+			if p.Version > a.Version {
+				a.Action = "downgrade"
+			}
 		}
 		sol.Actions = append(sol.Actions, a)
 		for _, n := range have.needs {
@@ -208,6 +223,9 @@ func (m *fakeManager) Fetch(context.Context, pkgmgr.Request) error {
 
 func (m *fakeManager) Keep(_ context.Context, old []pkgmgr.Package, dir string) ([]pkgmgr.OldPackage, error) {
 	out := []pkgmgr.OldPackage{}
+	if !strings.HasPrefix(dir, m.h.root) {
+		dir = m.h.path(dir)
+	}
 	for _, p := range old {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, err
@@ -230,14 +248,22 @@ func (m *fakeManager) unpack(p pkgmgr.Package) {
 	if _, err := os.Stat(m.h.path("/etc/" + p.Name + ".conf")); err != nil {
 		m.h.put("/etc/"+p.Name+".conf", "default\n")
 	}
+	if p.Name == "driver" { // whose script edits its own configuration file too
+		m.h.put("/etc/driver.conf", "default\nby the script\n")
+	}
 }
 
 func (m *fakeManager) Apply(ctx context.Context, req pkgmgr.Request) error {
+	if m.gone != nil {
+		return errors.New("a host that is only foreseen")
+	}
 	if _, err := os.Stat(m.h.path("/var/cache/staged")); err != nil {
 		return errors.New("not staged")
 	}
-	if err := m.Healthy(ctx); err != nil {
-		return err
+	for _, p := range m.load().Packages {
+		if p.Status == pkgmgr.Broken && !slices.Contains(req.Remove, p.Name) {
+			return errors.New(p.Key() + " is not installed whole")
+		}
 	}
 	for m.gate != "" {
 		if _, err := os.Stat(m.gate); err == nil {
@@ -265,6 +291,7 @@ func (m *fakeManager) Apply(ctx context.Context, req pkgmgr.Request) error {
 		key := a.Name + ":amd64"
 		if a.Action == "remove" {
 			delete(db.Packages, key)
+			delete(db.Auto, a.Name)
 			m.store(db)
 			continue
 		}

@@ -291,14 +291,18 @@ type leaving struct {
 }
 
 // leavings are apt's; dnf's file for the words of scriptlets, which Python names; rpm's scriptlets, the keyrings
-// of libzypp, and the temporary files of SQLite below rpm's database.
+// of libzypp, and the temporary files of SQLite below rpm's database; and the trees and archives of mkinitramfs and
+// dracut, which packages' scripts run as well.
 func leavings() []leaving {
 	return []leaving{
 		{"/tmp", []string{
 			"apt-dpkg-install-??????", "apt.conf.??????", "apt.sig.??????", "apt.data.??????", "apt-key-gpghome.??????????", "fileutl.message.??????",
 			pythonTemporary,
 		}},
-		{"/var/tmp", []string{"rpm-tmp.??????", "zypp.??????", "etilqs_????????????????"}},
+		{"/var/tmp", []string{
+			"rpm-tmp.??????", "zypp.??????", "etilqs_????????????????",
+			"mkinitramfs_??????", "mkinitramfs-OL_??????", "mkinitramfs-MAIN_??????", "mkinitramfs-FW_??????", "dracut.??????",
+		}},
 	}
 }
 
@@ -334,18 +338,13 @@ func (im *Image) clear(dir string, patterns []string) error {
 	return nil
 }
 
-// privateKeys are where tools that sign modules make a key of their own without asking: DKMS 3, and Ubuntu's
-// and Debian's shim-signed for DKMS 2.
-func privateKeys() []string {
-	return []string{"/var/lib/dkms/mok.key", "/var/lib/shim-signed/mok/MOK.priv"}
-}
-
 // noteKeys says which private keys an image would be delivered with.
 func (r *run) noteKeys() error {
 	if !r.inImage() {
 		return nil
 	}
-	for _, file := range privateKeys() {
+	for _, p := range keyPairs() {
+		file := p.key
 		switch _, err := r.host.Lstat(file); {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:

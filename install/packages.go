@@ -24,6 +24,10 @@ type packagesUndo struct {
 	Before    []pkgmgr.Package       `json:"before"` // entries of announced packages, if any
 	Old       []pkgmgr.OldPackage    `json:"old,omitempty"`
 	Auto      []string               `json:"auto"` // packages marked automatic
+	// Unmet says that dependencies were unmet before.
+	Unmet bool `json:"unmet,omitempty"`
+	// Keys are the files of keyPairs that were there.
+	Keys []string `json:"keys,omitempty"`
 	// Etc is the file in the run's directory with what was below /etc, where scripts of a vendor run.
 	Etc string `json:"etc,omitempty"`
 }
@@ -52,6 +56,9 @@ func (x *packagesStep) check(ctx context.Context, s plan.Step, _ bool) (bool, er
 	}
 	if x.run.records()[s.ID].left == nil {
 		return false, nil // it was cut short: packages may be there, but their marks not
+	}
+	if s.ID == plan.RemovalStep {
+		return true, nil // what has these names now came after it
 	}
 	db, err := x.run.pm.Installed(ctx)
 	if err != nil {
@@ -84,6 +91,14 @@ func (x *packagesStep) prepare(ctx context.Context, s plan.Step) (any, error) {
 		return nil, err
 	}
 	u := packagesUndo{Request: req, Announced: sol.Actions, Before: []pkgmgr.Package{}, Auto: auto}
+	if u.Keys, err = x.run.keysThere(); err != nil {
+		return nil, err
+	}
+	if m, ok := x.run.pm.(pkgmgr.Unmeeting); ok && restoring(x.run.plan) {
+		if u.Unmet, err = m.Unmet(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if x.run.runsScripts() {
 		if u.Etc, err = x.keepEtc(s); err != nil {
 			return nil, err
@@ -124,7 +139,7 @@ func (x *packagesStep) do(ctx context.Context, s plan.Step, undo json.RawMessage
 	if err != nil {
 		return nil, "", err
 	}
-	if err := x.run.pm.Apply(ctx, u.Request); err != nil {
+	if err := x.applyWith(ctx, u); err != nil {
 		return nil, "", fmt.Errorf("cannot install packages: %w", err)
 	}
 	after, err := x.run.pm.Installed(ctx)
@@ -135,6 +150,9 @@ func (x *packagesStep) do(ctx context.Context, s plan.Step, undo json.RawMessage
 		return nil, "", fault.New(fault.Failed, "database-differs", "", "cannot install packages as announced: %s", strings.Join(diff, "; "))
 	}
 	if err := x.markDependencies(ctx, u, before); err != nil {
+		return nil, "", err
+	}
+	if err := x.keepMarks(ctx, u, after); err != nil {
 		return nil, "", err
 	}
 	var left any
@@ -214,9 +232,26 @@ func (x *packagesStep) markDependencies(ctx context.Context, u packagesUndo, bef
 	return x.run.pm.SetAuto(ctx, auto, nil)
 }
 
+// keepMarks marks what was a dependency before as one again: a version that is asked for by name counts as asked for.
+func (x *packagesStep) keepMarks(ctx context.Context, u packagesUndo, after pkgmgr.Database) error {
+	if !u.Request.Purge {
+		return nil
+	}
+	auto := slices.Clone(u.Request.Dependencies)
+	for _, w := range u.Request.Install {
+		if slices.Contains(u.Auto, w.Name) && after.Has(w.Name) && !slices.Contains(auto, w.Name) {
+			auto = append(auto, w.Name)
+		}
+	}
+	if len(auto) == 0 {
+		return nil
+	}
+	return x.run.pm.SetAuto(ctx, auto, nil)
+}
+
 // undoOf says what goes and what comes back, from the package database as it is now.
 func (x *packagesStep) undoOf(ctx context.Context, u packagesUndo) (pkgmgr.Undo, error) {
-	out := pkgmgr.Undo{}
+	out := pkgmgr.Undo{Unmet: u.Unmet}
 	db, err := x.run.pm.Installed(ctx)
 	if err != nil {
 		return out, err
@@ -233,8 +268,9 @@ func (x *packagesStep) undoOf(ctx context.Context, u packagesUndo) (pkgmgr.Undo,
 			name = key
 		}
 		switch was.Status {
-		case pkgmgr.Installed:
-			if now.Status == pkgmgr.Installed && now.Version == was.Version {
+		case pkgmgr.Installed, pkgmgr.Broken:
+			asBefore := now.Status == pkgmgr.Installed || now.Status == was.Status
+			if asBefore && now.Version == was.Version {
 				continue
 			}
 			i := slices.IndexFunc(u.Old, func(o pkgmgr.OldPackage) bool { return o.Key() == key })
@@ -253,6 +289,11 @@ func (x *packagesStep) undoOf(ctx context.Context, u packagesUndo) (pkgmgr.Undo,
 		}
 	}
 	return out, nil
+}
+
+// wasBroken says that some of the packages were not installed whole before.
+func wasBroken(u packagesUndo) bool {
+	return slices.ContainsFunc(u.Before, func(p pkgmgr.Package) bool { return p.Status == pkgmgr.Broken })
 }
 
 func count(db pkgmgr.Database, name string) int {
@@ -319,8 +360,8 @@ func (x *packagesStep) beforeUndo(ctx context.Context, s plan.Step, rec record) 
 		return nil, err
 	}
 	byRun := byPath(left.Etc)
-	if x.run.automatic && u.Etc != "" && rec.left == nil {
-		edited = nil // the transaction failed a moment ago: what was edited, the packages' own scripts edited
+	if u.Etc != "" && rec.left == nil {
+		edited = nil // the transaction did not come to its end: what was edited, the packages' own scripts edited
 	}
 	out := editedFiles{Files: []savedFile{}}
 	for i, file := range edited {
@@ -352,20 +393,29 @@ func (x *packagesStep) undo(ctx context.Context, _ plan.Step, rec record) (undon
 	if err != nil {
 		return out, err
 	}
-	if err := x.run.pm.Undo(ctx, undo); err != nil {
-		return out, fmt.Errorf("cannot take packages back: %w", err)
+	if failed := x.run.pm.Undo(ctx, undo); failed != nil {
+		// A package that could not be configured before cannot be configured now.
+		if left, err := x.undoOf(ctx, u); err != nil || !left.Empty() || !wasBroken(u) {
+			return out, errors.Join(fmt.Errorf("cannot take packages back: %w", failed), err)
+		}
+		out.notes = append(out.notes, "packages that were not installed whole before the run are so again")
 	}
 	if left, err := x.undoOf(ctx, u); err != nil {
 		return out, err
 	} else if !left.Empty() {
 		return out, fmt.Errorf("cannot take packages back: still different from before: %s", strings.Join(append(left.Purge, left.Remove...), ", "))
 	}
+	if err := x.run.dropModuleKeys(u.Keys); err != nil {
+		return out, err
+	}
 	if err := x.restoreMarks(ctx, u); err != nil {
 		return out, err
 	}
+	notes := out.notes
 	if out, err = x.undoScripts(u, rec); err != nil {
 		return out, err
 	}
+	out.notes = append(notes, out.notes...)
 	done := map[string]bool{}
 	for _, k := range rec.kept {
 		var edited editedFiles

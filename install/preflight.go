@@ -32,6 +32,9 @@ func (r *run) preflight(ctx context.Context) error {
 	if err := r.writable(); err != nil {
 		return err
 	}
+	if err := r.moduleKeyReady(); err != nil {
+		return err
+	}
 	for _, s := range r.plan.Steps {
 		if s.Kind == plan.KindBuild {
 			if err := (&buildStep{run: r}).ready(s); err != nil {
@@ -92,15 +95,15 @@ func (r *run) packagesReady(ctx context.Context) error {
 	if !r.touchesPackages() {
 		return nil
 	}
-	if err := r.pm.Wait(ctx, r.lockWait()); err != nil {
+	if err := r.waitForManager(ctx); err != nil {
 		return managerFault("cannot use the package manager", err)
-	}
-	if err := r.pm.Healthy(ctx); err != nil {
-		return fault.New(fault.Stopped, "package-manager-broken", wordsOf(r.pm.Name()).mend, "cannot use the package manager: %w", err)
 	}
 	db, err := r.pm.Installed(ctx)
 	if err != nil {
 		return managerFault("cannot read the package database", err)
+	}
+	if err := r.pm.Healthy(ctx); err != nil && !brokenGoes(r.plan, db) {
+		return fault.New(fault.Stopped, "package-manager-broken", wordsOf(r.pm.Name()).mend, "cannot use the package manager: %w", err)
 	}
 	if !needsPackages(r.plan, db) && len(r.records()) == 0 {
 		return nil // and so needs no repository
@@ -127,11 +130,16 @@ func (r *run) packagesReady(ctx context.Context) error {
 		return err
 	}
 	r.requests = requests
-	r.solution, err = r.pm.Solve(ctx, joint(r.plan, requests))
-	if err != nil {
-		return managerFault("cannot solve for the plan's packages", err)
+	if err := r.whole(ctx, db); err != nil {
+		return err
+	}
+	if r.solution, err = r.solveAll(ctx); err != nil {
+		return err
 	}
 	if err := unannounced(r.plan, r.solution, r.order.AllowRemove); err != nil {
+		return err
+	}
+	if err := ownRelease(ctx, r.pm, r.plan, r.solution); err != nil {
 		return err
 	}
 	return r.enoughSpace(ctx)
@@ -149,6 +157,9 @@ func (r *run) recordedRequests(requests map[string]pkgmgr.Request) error {
 			return err
 		}
 		requests[id] = u.Request
+		if id == plan.RemovalStep && rec.left != nil {
+			requests[id] = pkgmgr.Request{} // what has these names now came after it
+		}
 		r.old = append(r.old, u.Old...)
 	}
 	return nil
@@ -160,6 +171,10 @@ func needsPackages(p plan.Plan, db pkgmgr.Database) bool {
 		for _, c := range s.Changes.Packages {
 			switch c.Action {
 			case "exclude", "replace":
+			case "restore":
+				if len(statesOf(db, c.Name)) > 0 {
+					return true
+				}
 			case "remove":
 				if db.Has(c.Name) {
 					return true
@@ -191,6 +206,10 @@ func requestsOf(ctx context.Context, solver pkgmgr.Solver, p plan.Plan, db pkgmg
 	if err != nil {
 		return nil, nil, managerFault("cannot ask the repositories for packages", err)
 	}
+	own, err := ownVersions(ctx, solver, p, db)
+	if err != nil {
+		return nil, nil, err
+	}
 	requests := map[string]pkgmgr.Request{}
 	left := []plan.Reason{}
 	missing := []string{}
@@ -202,9 +221,14 @@ func requestsOf(ctx context.Context, solver pkgmgr.Solver, p plan.Plan, db pkgmg
 		for _, c := range s.Changes.Packages {
 			installed, has := db.Find(c.Name)
 			candidate, available := candidates[c.Name]
+			if own != nil {
+				candidate.Version, available = own[c.Name], own[c.Name] != ""
+			}
 			switch {
+			case c.Action == "restore":
+				restore(&req, statesOf(db, c.Name), candidate.Version)
 			case c.Action == "remove":
-				if has {
+				if has || len(statesOf(db, c.Name)) > 0 {
 					req.Remove = append(req.Remove, c.Name)
 				}
 			case c.Action == "exclude" || c.Action == "replace":
@@ -241,6 +265,7 @@ func joint(p plan.Plan, requests map[string]pkgmgr.Request) pkgmgr.Request {
 				all.Install = append(all.Install, w)
 			}
 		}
+		all.Purge = all.Purge || requests[s.ID].Purge
 		for _, n := range requests[s.ID].Remove {
 			if !slices.Contains(all.Remove, n) {
 				all.Remove = append(all.Remove, n)
@@ -256,7 +281,7 @@ func unannounced(p plan.Plan, sol plan.Solution, allowed []string) error {
 	for _, s := range p.Steps {
 		for _, c := range s.Changes.Packages {
 			switch c.Action {
-			case "remove", "replace":
+			case "remove", "replace", "restore":
 				named = append(named, c.Name)
 			case "exclude":
 				excluded = append(excluded, c.Name)
@@ -268,6 +293,10 @@ func unannounced(p plan.Plan, sol plan.Solution, allowed []string) error {
 		if slices.Contains(excluded, a.Name) && a.Action != "remove" {
 			return fault.New(fault.Stopped, "excluded-package", "leave it out of the package set that is asked for, or install it by hand when its effects are wanted",
 				"cannot install the plan's packages: %s would come with them, which the plan keeps out", a.Name)
+		}
+		if restoring(p) && a.Action != "remove" && ofVendor(a.Name, a.Version) {
+			return fault.New(fault.Stopped, "vendor-package", "disable the repository that has it, then run again",
+				"cannot go back to the distribution's packages: %s %s of a vendor would come with them", a.Name, a.Version)
 		}
 		if (a.Action == "remove" || a.Action == "downgrade") && !slices.Contains(named, a.Name) {
 			bad = append(bad, a.Action+" "+a.Name)
@@ -291,7 +320,7 @@ func managerFault(what string, err error) error {
 	var command *pkgmgr.CommandError
 	switch {
 	case errors.As(err, &sig):
-		return fault.New(fault.Stopped, "repository-signature", "repair or disable that repository; nothing was changed", "%s: %w", what, err)
+		return fault.New(fault.Stopped, "repository-signature", signatureHint(sig), "%s: %w", what, err)
 	case errors.As(err, &locked):
 		return fault.New(fault.Stopped, "package-manager-locked", "wait until it has ended, then run again", "%s: %w", what, err)
 	case errors.As(err, &command):
@@ -396,8 +425,8 @@ func (r *run) stage(ctx context.Context) error {
 	if err := r.emit(journal.Entry{Event: journal.StageStarted}); err != nil {
 		return err
 	}
-	if err := r.pm.Fetch(ctx, joint(r.plan, r.requests)); err != nil {
-		return managerFault("cannot download the packages", err)
+	if err := r.fetchAll(ctx); err != nil {
+		return err
 	}
 	db, err := r.pm.Installed(ctx)
 	if err != nil {
@@ -407,12 +436,13 @@ func (r *run) stage(ctx context.Context) error {
 	for _, a := range r.solution.Actions {
 		p, ok := db[a.Name+":"+a.Arch]
 		known := slices.ContainsFunc(r.old, func(o pkgmgr.OldPackage) bool { return o.Key() == p.Key() })
-		if ok && !known && p.Status == pkgmgr.Installed && p.Version != a.Version {
+		known = known || slices.ContainsFunc(replaced, func(o pkgmgr.Package) bool { return o.Key() == p.Key() })
+		if ok && !known && p.Status != pkgmgr.ConfigFiles && p.Version != a.Version {
 			replaced = append(replaced, p)
 		}
 	}
 	if len(replaced) > 0 {
-		kept, err := r.pm.Keep(ctx, replaced, r.paths.runInside(r.journal.ID)+"/packages")
+		kept, err := r.keeper().Keep(ctx, replaced, r.paths.runInside(r.journal.ID)+"/packages")
 		if err != nil {
 			return managerFault("cannot keep the packages that are replaced", err)
 		}

@@ -33,11 +33,11 @@ func Prune(env Env, keep int) (Pruned, error) {
 	if err != nil {
 		return out, lockFault(err)
 	}
-	err = prune(paths, keep, &out)
+	err = prune(env, paths, keep, &out)
 	return out, errors.Join(err, lock.Release())
 }
 
-func prune(paths Paths, keep int, out *Pruned) error {
+func prune(env Env, paths Paths, keep int, out *Pruned) error {
 	store := paths.store()
 	if err := store.Sweep(); err != nil {
 		return err
@@ -65,7 +65,9 @@ func prune(paths Paths, keep int, out *Pruned) error {
 		out.Runs = append(out.Runs, id)
 		out.Bytes += freed
 	}
-	return nil
+	freed, err := pruneSources(env, store)
+	out.Bytes += freed
+	return err
 }
 
 // stillNeeded says that something is still to be done with a run.

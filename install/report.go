@@ -129,7 +129,11 @@ func problemOf(err error) *journal.Problem {
 	if errors.As(err, &f) {
 		return &journal.Problem{Kind: int(f.Kind), Code: f.Code, Message: err.Error(), Hint: f.Hint}
 	}
-	return &journal.Problem{Kind: int(fault.Failed), Code: "failed", Message: err.Error()}
+	hint := causeHint(err)
+	if hint != "" {
+		hint += ", then run again"
+	}
+	return &journal.Problem{Kind: int(fault.Failed), Code: "failed", Message: err.Error(), Hint: hint}
 }
 
 // faultOf is the way back.

@@ -119,6 +119,9 @@ func (r *run) repositoryOf(s plan.Step) (pkgmgr.Repository, error) {
 // readyRepositories gets and checks the keys of the plan's repositories, and has the package manager use
 // these beside the host's own from here on.
 func (r *run) readyRepositories(ctx context.Context) error {
+	if r.order.Offline != nil {
+		return r.seal(ctx)
+	}
 	var repos []pkgmgr.Repository
 	for _, s := range r.plan.Steps {
 		if s.Kind != plan.KindRepository {
@@ -126,6 +129,9 @@ func (r *run) readyRepositories(ctx context.Context) error {
 		}
 		if s.Changes.Repository == nil {
 			return fmt.Errorf("cannot execute step %s: it names no repository", s.ID)
+		}
+		if err := r.unpackSource(ctx, s); err != nil {
+			return err
 		}
 		if err := r.keepKey(ctx, s); err != nil {
 			return err
@@ -136,10 +142,10 @@ func (r *run) readyRepositories(ctx context.Context) error {
 		}
 		repos = append(repos, repo)
 	}
-	if len(repos) == 0 {
+	if len(repos)+len(leftRepositories(r.plan)) == 0 {
 		return nil
 	}
-	staging, ok := r.base.(pkgmgr.Staging)
+	staging, ok := r.staging()
 	if !ok {
 		return fault.New(fault.Stopped, "manager-not-supported", "", "cannot set up a repository with %s", r.base.Name())
 	}
@@ -154,6 +160,9 @@ func (r *run) readyRepositories(ctx context.Context) error {
 // restage has the package manager use the run's repositories again, as far as it came to stage them: what an
 // earlier attempt left half-way was from there.
 func (r *run) restage(ctx context.Context) error {
+	if r.order.Offline != nil {
+		return r.seal(ctx)
+	}
 	var repos []pkgmgr.Repository
 	for _, s := range r.plan.Steps {
 		if s.Kind != plan.KindRepository {
@@ -168,8 +177,8 @@ func (r *run) restage(ctx context.Context) error {
 		}
 		repos = append(repos, repo)
 	}
-	staging, ok := r.base.(pkgmgr.Staging)
-	if len(repos) == 0 || !ok {
+	staging, ok := r.staging()
+	if len(repos)+len(leftRepositories(r.plan)) == 0 || !ok {
 		return nil
 	}
 	staged, err := staging.WithRepositories(ctx, r.stagingDir(), repos)
@@ -185,9 +194,13 @@ func (r *run) stagingDir() string {
 	return filepath.Join(r.paths.runInside(r.journal.ID), "repositories")
 }
 
-// untrust takes the keys that staging gave to the package database out of it again: rpm's outlive the files of a
-// repository. It is called when nothing of the run is left.
+// untrust takes the keys that staging gave to the package database out of it again, since rpm's outlive the files of a
+// repository, and removes what was unpacked. It is called when nothing of the run is left.
 func (r *run) untrust(ctx context.Context) error {
+	return errors.Join(r.forgetSources(), r.untrustKeys(ctx))
+}
+
+func (r *run) untrustKeys(ctx context.Context) error {
 	u, ok := r.pm.(pkgmgr.Untrusting)
 	if !ok || r.pm == r.base {
 		return nil
@@ -238,5 +251,6 @@ func (r *run) keepKey(ctx context.Context, s plan.Step) error {
 		}
 		return nil
 	}
-	return fault.New(fault.Stopped, "key-wrong", hint, "cannot trust the key of %s: %s", web.Public(c.URL), strings.Join(problems, "; "))
+	said := strings.Join(problems, "; ")
+	return fault.New(fault.Stopped, "key-wrong", keyHint(said, hint), "cannot trust the key of %s: %s", web.Public(c.URL), said)
 }

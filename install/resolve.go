@@ -2,6 +2,7 @@ package install
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -35,7 +36,7 @@ func resolve(ctx context.Context, solver pkgmgr.Solver, p plan.Plan) (plan.Solut
 	}
 	for _, s := range p.Steps {
 		if s.Kind == plan.KindRepository && s.Changes.Repository != nil {
-			return none, []plan.Reason{{Code: "not-resolved", Source: solver.Name(), Text: "the exact packages come from " + web.Public(s.Changes.Repository.URL) +
+			return none, []plan.Reason{{Code: "not-resolved", Source: solver.Name(), Text: "the exact packages come from " + web.Public(s.Changes.Repository.Origin()) +
 				", which this host does not have yet; `install` asks the package manager about it before anything changes"}}, nil
 		}
 	}
@@ -43,7 +44,25 @@ func resolve(ctx context.Context, solver pkgmgr.Solver, p plan.Plan) (plan.Solut
 	if err != nil {
 		return none, nil, err
 	}
+	if len(turns(p, requests)) > 1 {
+		return none, append(left, plan.Reason{Code: "not-resolved", Source: solver.Name(), Text: "the old release is removed in a transaction of its own; `install` asks the package manager " +
+			"what the host without it gets, before anything changes"}), nil
+	}
+	if m, ok := solver.(pkgmgr.Unmeeting); ok && restoring(p) {
+		unmet, err := m.Unmet(ctx)
+		if err != nil {
+			return none, left, managerFault("cannot ask whether dependencies are met", err)
+		}
+		if unmet {
+			return none, append(left, plan.Reason{Code: "not-resolved", Source: solver.Name(), Text: "dependencies are unmet on this host, so " + solver.Name() + " solves nothing beside them; `install` asks it " +
+				"for the host without what goes, before anything changes"}), nil
+		}
+	}
 	sol, err := solver.Solve(ctx, joint(p, requests))
+	if restoring(p) && errors.Is(err, host.ErrNotAllowed) {
+		return none, append(left, plan.Reason{Code: "not-resolved", Source: solver.Name(), Text: solver.Name() + " takes installations and removals in one transaction through its shell alone, which nothing that only " +
+			"looks may start; `install` asks it before anything changes"}), nil
+	}
 	if err != nil {
 		return none, left, managerFault("cannot solve for the plan's packages", err)
 	}
@@ -141,6 +160,9 @@ func actionsOf(s plan.Step, sol plan.Solution) []string {
 			}
 		}
 	}
+	for _, tree := range s.Changes.Trees {
+		lines = append(lines, "remove "+tree+" (where it is there and no package owns it)")
+	}
 	for _, c := range s.Changes.Modules {
 		optional := ""
 		if c.Optional {
@@ -161,19 +183,19 @@ func actionsOf(s plan.Step, sol plan.Solution) []string {
 func sizes(sol plan.Solution) string {
 	words := []string{}
 	if sol.DownloadBytes >= 0 {
-		words = append(words, "download "+bytesText(sol.DownloadBytes))
+		words = append(words, "download "+BytesText(sol.DownloadBytes))
 	}
 	switch {
 	case sol.InstalledBytes >= 0:
-		words = append(words, bytesText(sol.InstalledBytes)+" installed")
+		words = append(words, BytesText(sol.InstalledBytes)+" installed")
 	case sol.InstalledBytes < -1:
-		words = append(words, bytesText(-sol.InstalledBytes)+" freed")
+		words = append(words, BytesText(-sol.InstalledBytes)+" freed")
 	}
 	return strings.Join(words, ", ")
 }
 
-// bytesText is a number of bytes for a person, with two digits at least: 2.7 MiB, 19 MiB.
-func bytesText(n int64) string {
+// BytesText is a number of bytes for a person, with two digits at least: 2.7 MiB, 19 MiB.
+func BytesText(n int64) string {
 	if n < 1<<10 {
 		return fmt.Sprintf("%d bytes", n)
 	}

@@ -31,12 +31,11 @@ type run struct {
 
 	requests map[string]pkgmgr.Request // by step, from the preflight
 	solution plan.Solution
+	turns    []turn              // of the package manager, from the preflight
 	old      []pkgmgr.OldPackage // kept by staging
 	baseline string              // verdict before the run, empty if not tested
 	verify   string              // verdict at the end
 	changed  bool
-	// automatic says that the run takes itself back, right after it failed or was interrupted.
-	automatic bool
 }
 
 // openRun takes the lock for a run and opens its journal, plan and log.
@@ -206,6 +205,11 @@ func recordsOf(entries []journal.Entry) map[string]record {
 
 // end closes the attempt. problem may be nil.
 func (r *run) end(state journal.State, exit fault.Kind, problem error) error {
+	if state != journal.Unfinished && state != journal.Failed {
+		if err := r.unseal(context.Background()); err != nil {
+			r.heard(err.Error())
+		}
+	}
 	e := journal.Entry{Event: journal.RunEnded, State: state, Exit: int(exit), Changed: r.changed, Verify: r.verify}
 	if state == journal.AwaitingReboot {
 		e.Reboot = r.changed
@@ -280,11 +284,14 @@ func (r *run) repair(ctx context.Context) error {
 	if !r.touchesPackages() {
 		return nil
 	}
-	if err := r.pm.Wait(ctx, r.lockWait()); err != nil {
+	if err := r.waitForManager(ctx); err != nil {
 		return managerFault("cannot use the package manager", err)
 	}
 	text, err := r.pm.Repair(context.WithoutCancel(ctx))
 	if err != nil {
+		if db, derr := r.pm.Installed(ctx); derr == nil && brokenGoes(r.plan, db) {
+			return r.note("packages that go are not whole: %v", err)
+		}
 		return fault.New(fault.Stopped, "package-manager-broken", "repair the package manager, then run `rdmactl install --resume` or `rdmactl rollback`",
 			"cannot repair the package database: %w", err)
 	}
@@ -414,7 +421,6 @@ func (r *run) failed(s plan.Step, cause error) error {
 		return r.stopped(context.Background(), cause)
 	}
 	p := problemOf(cause)
-	r.automatic = true
 	if err := r.undoAll(context.Background()); err != nil {
 		var broken *journalBroken
 		if errors.As(err, &broken) {
@@ -428,7 +434,11 @@ func (r *run) failed(s plan.Step, cause error) error {
 
 // rollbackFailed is the fault of a run that stays half-way; what ends with its subject.
 func rollbackFailed(r *run, what string, cause error) error {
-	return fault.New(fault.Failed, "rollback-failed", "put right what it says, then `rdmactl rollback`; log: "+r.paths.logFile(r.journal.ID),
+	hint := causeHint(cause)
+	if hint == "" {
+		hint = "put right what it says"
+	}
+	return fault.New(fault.Failed, "rollback-failed", hint+", then `rdmactl rollback`; log: "+r.paths.logFile(r.journal.ID),
 		"%s could not be undone whole: %v", what, cause)
 }
 
@@ -437,7 +447,6 @@ func (r *run) interrupted() error {
 	if len(r.records()) == 0 {
 		return r.end(journal.Interrupted, fault.Interrupted, fault.New(fault.Interrupted, "interrupted", "", "interrupted before anything changed"))
 	}
-	r.automatic = true
 	if err := r.undoAll(context.Background()); err != nil {
 		var broken *journalBroken
 		if errors.As(err, &broken) {

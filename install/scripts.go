@@ -42,9 +42,11 @@ const (
 // files there goes.
 func emptied() []string { return []string{"/opt", "/usr/local", "/srv", "/var/opt"} }
 
-// runsScripts says that a step's packages are from a repository that the plan adds.
+// runsScripts says that packages come from a repository that the plan adds, or that a vendor's go. In a bundle a
+// vendor's packages are beside the distribution's.
 func (r *run) runsScripts() bool {
-	return slices.ContainsFunc(r.plan.Steps, func(s plan.Step) bool { return s.Kind == plan.KindRepository })
+	bundled := r.order.Offline != nil && r.plan.Chosen != nil && r.plan.Chosen.Stack != "inbox"
+	return bundled || restoring(r.plan) || slices.ContainsFunc(r.plan.Steps, func(s plan.Step) bool { return s.Kind == plan.KindRepository || s.ID == plan.RemovalStep })
 }
 
 // lookAtEtc reads all that is below /etc, in order of paths, but for what install.Exceptions names. With data it

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/rdmactl/rdmactl/install/journal"
 	"github.com/rdmactl/rdmactl/internal/fault"
 	"github.com/rdmactl/rdmactl/plan"
@@ -331,13 +333,23 @@ func drive(ctx context.Context, env Env, j *journal.Run, do string, foreground b
 			rep = reportOf(j.ID, paths.logFile(j.ID), p, again.Entries)
 		}
 		rep.Verdict = VerdictFailed
-		return rep, fault.New(fault.Failed, "worker-died", "`rdmactl install --resume` continues it, `rdmactl rollback` undoes it; log: "+paths.logFile(j.ID),
-			"run %s did not end: its process is gone", j.ID)
+		hint := "`rdmactl install --resume` continues it, `rdmactl rollback` undoes it; log: " + paths.logFile(j.ID)
+		if isFull(j.Dir) {
+			return rep, fault.New(fault.Failed, "worker-died", "make room there, then "+hint,
+				"run %s did not end: no space is left on the file system of its journal", j.ID)
+		}
+		return rep, fault.New(fault.Failed, "worker-died", hint, "run %s did not end: its process is gone", j.ID)
 	}
 	if err != nil {
 		return RunReport{}, err
 	}
 	return conclude(paths, j.ID, skip, 0)
+}
+
+// isFull says that hardly a journal entry can be written in a directory any more.
+func isFull(dir string) bool {
+	var st unix.Statfs_t
+	return unix.Statfs(dir, &st) == nil && st.Bavail*uint64(st.Bsize) < 64<<10
 }
 
 // show gives the entries of a run that has ended to progress.

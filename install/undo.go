@@ -52,7 +52,7 @@ func (r *run) mendForUndo(ctx context.Context, records map[string]record) error 
 		if _, ok := records[s.ID]; !ok || s.Kind != plan.KindPackages {
 			continue
 		}
-		if err := r.pm.Wait(ctx, r.lockWait()); err != nil {
+		if err := r.waitForManager(ctx); err != nil {
 			return managerFault("cannot use the package manager", err)
 		}
 		text, err := r.pm.Repair(ctx)

@@ -6,16 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/rdmactl/rdmactl/host"
 	"github.com/rdmactl/rdmactl/install/build"
 	"github.com/rdmactl/rdmactl/internal/fault"
 	"github.com/rdmactl/rdmactl/plan"
+	"github.com/rdmactl/rdmactl/udev"
 )
 
 // useStep makes a build the host's default library and programs, or the distribution's again. It writes the
-// loader's configuration and the PATH of who logs in; what runs already keeps what it has loaded.
+// loader's configuration, the PATH of who logs in and, where no rdma-core package has any, udev's rules with the
+// units that they start; what runs already keeps what it has loaded.
 type useStep struct {
 	noUndo
 	run *run
@@ -33,7 +36,7 @@ func (x *useStep) files(s plan.Step) (plan.Step, error) {
 		for _, file := range []string{build.LoaderFile, build.ProfileFile} {
 			out.Changes.Files = append(out.Changes.Files, plan.FileChange{Path: file, Action: "remove"})
 		}
-		return out, nil
+		return x.withoutOthers(out)
 	}
 	h, err := x.run.buildHost()
 	if err != nil {
@@ -43,8 +46,75 @@ func (x *useStep) files(s plan.Step) (plan.Step, error) {
 	if err != nil {
 		return s, err
 	}
-	out.Changes.Files, err = placed.Activate(build.Activation{Library: true, Path: true})
-	return out, err
+	as := build.Activation{Library: true, Path: true}
+	if u.Rules {
+		as.Udev, as.Units = true, placed.Wanted()
+	}
+	if out.Changes.Files, err = placed.Activate(as); err != nil {
+		return s, err
+	}
+	return x.withoutOthers(out)
+}
+
+// Where the rules and units of a build are to the host.
+const (
+	udevRules    = "/etc/udev/rules.d"
+	systemdUnits = "/etc/systemd/system"
+)
+
+// withoutOthers is the step that also removes the rules and units of another build, which was in use before.
+func (x *useStep) withoutOthers(s plan.Step) (plan.Step, error) {
+	for _, dir := range []string{udevRules, systemdUnits} {
+		names, err := x.run.host.ReadDir(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return s, fmt.Errorf("cannot look into %s: %w", dir, err)
+		}
+		for _, name := range names {
+			file := dir + "/" + name
+			if slices.ContainsFunc(s.Changes.Files, func(c plan.FileChange) bool { return c.Path == file }) {
+				continue
+			}
+			info, err := x.run.host.Lstat(file)
+			if err != nil {
+				return s, fmt.Errorf("cannot look at %s: %w", file, err)
+			}
+			if !info.Mode.IsRegular() {
+				continue
+			}
+			text, err := x.run.host.ReadFile(file)
+			if err != nil {
+				return s, fmt.Errorf("cannot read %s: %w", file, err)
+			}
+			if strings.HasPrefix(string(text), build.WrittenBy) {
+				s.Changes.Files = append(s.Changes.Files, plan.FileChange{Path: file, Action: "remove"})
+			}
+		}
+	}
+	return s, nil
+}
+
+// tell has udev and systemd read what the step changed of theirs. Rules hold for devices that appear from now on.
+func (x *useStep) tell(ctx context.Context, files []string) error {
+	below := func(dir string) bool {
+		return slices.ContainsFunc(files, func(file string) bool { return strings.HasPrefix(file, dir+"/") })
+	}
+	if up, err := x.run.systemd(); err != nil {
+		return err
+	} else if up && below(systemdUnits) {
+		if err := (&servicesStep{run: x.run}).systemctl(ctx, "daemon-reload"); err != nil {
+			return err
+		}
+	}
+	if x.run.inImage() || !below(udevRules) {
+		return nil
+	}
+	if err := udev.Reload(ctx, x.run.host); err != nil && !noUdevd(err) {
+		return err
+	}
+	return nil
 }
 
 func (x *useStep) inner() *filesStep { return &filesStep{run: x.run} }
@@ -93,7 +163,11 @@ func (x *useStep) do(ctx context.Context, s plan.Step, undo json.RawMessage) (an
 	if _, _, err := x.inner().do(ctx, inner, undo); err != nil {
 		return nil, "", err
 	}
-	if err := x.ldconfig(ctx); err != nil {
+	var files []string
+	for _, c := range inner.Changes.Files {
+		files = append(files, c.Path)
+	}
+	if err := errors.Join(x.ldconfig(ctx), x.tell(ctx, files)); err != nil {
 		return nil, "", err
 	}
 	serves, err := x.serves(ctx, s)
@@ -133,5 +207,13 @@ func (x *useStep) undo(ctx context.Context, s plan.Step, rec record) (undone, er
 	if err != nil {
 		return out, err
 	}
-	return out, x.ldconfig(ctx)
+	var u filesUndo
+	if err := decode(rec.undo, &u); err != nil {
+		return out, err
+	}
+	var files []string
+	for _, f := range u.Files {
+		files = append(files, f.Before.Path)
+	}
+	return out, errors.Join(x.ldconfig(ctx), x.tell(ctx, files))
 }

@@ -107,8 +107,8 @@ Start with "rdmactl plan": it needs no root and changes nothing.` + exitStatus(a
 		&cobra.Group{ID: "around", Title: "Around it:"},
 	)
 	cmd.AddCommand(
-		newDetectCmd(g), newPlanCmd(g), newInstallCmd(g), newVerifyCmd(g), newRollbackCmd(g), newHistoryCmd(g),
-		newRunCmd(g), newEnvCmd(g), newUseCmd(g),
+		newDetectCmd(g), newPlanCmd(g), newInstallCmd(g), newVerifyCmd(g), newRollbackCmd(g), newUninstallCmd(g), newHistoryCmd(g),
+		newRunCmd(g), newEnvCmd(g), newUseCmd(g), newBundleCmd(g),
 		newExplainCmd(g), newProfilesCmd(g), newMatrixCmd(g), newVersionCmd(g), newCompletionCmd(g),
 	)
 	cmd.SetHelpCommandGroupID("around")

@@ -85,6 +85,8 @@ func runDetectSave(ctx context.Context, opts detectOptions, g *globalOptions) er
 		return fmt.Errorf("cannot save evidence: %w", err)
 	}
 	detect.PackageSizes(ctx, recorder, f, names)
+	// And the packages with their relations are for a bundle that is made for this host.
+	detect.PackageRelations(ctx, recorder, f)
 	// The day of the evidence is the one that the facts were given, so that the answers agree.
 	at, err := time.Parse(time.RFC3339, f.RecordedAt.Value)
 	if err != nil {

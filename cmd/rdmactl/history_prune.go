@@ -16,8 +16,9 @@ func newHistoryPruneCmd(g *globalOptions) *cobra.Command {
 		Use:   "prune --keep N",
 		Short: "Forget old runs and what they kept for a rollback",
 		Long: `Remove all but the newest N runs, with the packages and files that they kept. A run that is removed can not
-be rolled back any more. One that is unfinished, could not be undone or awaits a reboot stays. Nothing else on
-the host is changed.` +
+be rolled back any more. One that is unfinished, could not be undone or awaits a reboot stays. Repositories that
+were unpacked from bundles go as well, if no run that stays and no configured repository uses them. Nothing else
+on the host is changed.` +
 			exitStatus(0, fault.Failed, fault.Usage, fault.Stopped, fault.Locked),
 		Example: "  sudo rdmactl history prune --keep 5",
 		Args:    noArgs,

@@ -142,7 +142,7 @@ func (t *target) commands(text string) string {
 	if strings.ContainsAny(dir, " \t\n'\"\\$`&|;<>()*?[]#~!{}") {
 		dir = "'" + strings.ReplaceAll(dir, "'", `'\''`) + "'"
 	}
-	for _, verb := range []string{"install", "rollback", "history", "plan"} {
+	for _, verb := range []string{"install", "rollback", "uninstall", "history", "plan"} {
 		for _, end := range []string{" ", "`"} { // in this order: what the second one adds would match the first
 			text = strings.ReplaceAll(text, "`rdmactl "+verb+end, "`rdmactl "+verb+" --root "+dir+end)
 		}

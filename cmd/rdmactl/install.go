@@ -32,11 +32,15 @@ type installOptions struct {
 	allowUnknown    bool
 	onVerifyFailure string
 	rebootExitCode  bool
+	bundle          bundleUse
+	moduleKey       moduleKeyOptions
 }
 
 func (o *installOptions) addFlags(f *pflag.FlagSet) {
 	o.wishOptions.addFlags(f)
 	addRootFlag(f, &o.root)
+	o.bundle.addFlags(f)
+	o.moduleKey.addFlags(f)
 	f.StringVar(&o.kernel, "kernel", "", "install for the kernel `RELEASE` of the image; needed where it has several")
 	f.StringVar(&o.plan, "plan", "", "install only if the plan is still the one in `FILE` (from plan --out)")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be done, with the package manager's own answer, and change nothing")
@@ -70,6 +74,10 @@ into use when the image boots. The image keeps the journal of its runs.` +
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t, err := openTarget(opts.root)
 			defer t.close()
+			defer opts.bundle.close()
+			if err == nil {
+				err = opts.bundle.open(cmd.Context(), cmd.Flags(), &opts.wishOptions, g)
+			}
 			if err == nil {
 				err = runInstall(cmd.Context(), *opts, t, g)
 			}
@@ -80,7 +88,8 @@ into use when the image boots. The image keeps the journal of its runs.` +
 	return cmd
 }
 
-func runInstall(ctx context.Context, opts installOptions, t *target, g *globalOptions) error {
+func runInstall(ctx context.Context, opts installOptions, t *target, g *globalOptions) (err error) {
+	defer func() { err = errors.Join(err, opts.drop()) }()
 	if !slices.Contains([]string{"auto", "rollback", "keep"}, opts.onVerifyFailure) {
 		return fault.New(fault.Usage, "usage", "it is auto, rollback or keep", "cannot use --on-verify-failure %q", opts.onVerifyFailure)
 	}
@@ -132,14 +141,23 @@ func runInstall(ctx context.Context, opts installOptions, t *target, g *globalOp
 	if err != nil {
 		return err
 	}
+	if known, err = opts.bundle.settle(here.facts, &opts.wishOptions, known, &opts.allowUnknown); err != nil {
+		return err
+	}
 	if known, err = opts.supply(ctx, known); err != nil {
 		return err
 	}
 	if err := opts.options(&iopts); err != nil {
 		return err
 	}
+	if err := opts.moduleKey.options(opts.supplyOptions, &iopts); err != nil {
+		return err
+	}
 	p, err := opts.make(here, known, opts.kernel)
 	if err != nil {
+		return err
+	}
+	if p, err = opts.bundle.plan(p, opts.root); err != nil {
 		return err
 	}
 	if then != nil {
@@ -165,7 +183,13 @@ func runInstall(ctx context.Context, opts installOptions, t *target, g *globalOp
 		if err := plan.Render(out, p, g.color()); err != nil {
 			return fmt.Errorf("cannot print: %w", err)
 		}
-		report, err := install.DryRun(ctx, t.dryEnv(), p, out)
+		dry := t.dryEnv()
+		done, err := opts.bundle.dryRun(ctx, env.Host, &dry, p, g)
+		var report install.RunReport
+		if err == nil {
+			report, err = install.DryRun(ctx, dry, p, out)
+		}
+		err = errors.Join(err, done())
 		if g.format() == "table" {
 			return err
 		}
@@ -195,7 +219,17 @@ func runInstall(ctx context.Context, opts installOptions, t *target, g *globalOp
 		}
 		env = t.env()
 	}
+	if p.Verdict == plan.Install {
+		if iopts.Offline, err = opts.bundle.unpack(ctx, env.Host, g); err != nil {
+			return err
+		}
+	}
 	report, err := install.Start(ctx, env, p, iopts)
+	if err != nil && report.RunID == "" && iopts.Offline != nil { // no run that would remove it
+		if left := install.RemoveOffline(env.Host, *iopts.Offline); left != nil {
+			err = errors.Join(err, left)
+		}
+	}
 	return opts.finish(g, t.shown(report), err)
 }
 

@@ -34,6 +34,7 @@ type wishOptions struct {
 	activate string
 	aside    bool // what programs of an image get by default is left alone
 	upgrade  bool
+	firmware bool
 	matrix   []string
 	loaded   map[string]profiles.Profile // each is read once for all hosts
 }
@@ -45,6 +46,7 @@ func (o *wishOptions) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.cards, "card", nil, "state hardware that cannot be seen: `GENERATION`, such as connectx-5 (may be repeated)")
 	f.StringVar(&o.netdev, "netdev", "", "network interface under a Soft-RoCE device; default: the one of the default route")
 	f.BoolVar(&o.upgrade, "upgrade", false, "move to the newest release of the stack's branch although an older one serves")
+	f.BoolVar(&o.firmware, "firmware", false, "also install the vendor's package that burns the cards' firmware, which no rollback takes back")
 	o.supplyOptions.addFlags(f)
 	f.StringVar(&o.activate, "activate", "", "when the stack comes into use: auto (the default), live, reboot, or none")
 	f.StringArrayVar(&o.matrix, "matrix", nil, "add the matrix files at `PATH`, a file or a directory of *.yaml, to the built-in ones (may be repeated)")
@@ -55,7 +57,7 @@ func (o *wishOptions) addFlags(f *pflag.FlagSet) {
 func (o *wishOptions) request(told host.Told, kernel string) plan.Request {
 	req := plan.Request{
 		Profile: o.profile, Stack: o.stack, Version: o.version, Method: o.method, Cards: o.cards, Netdev: o.netdev,
-		Date: o.date, Kernel: kernel, Upgrade: o.upgrade, Activate: o.activate, Aside: o.aside, Matrix: o.matrix,
+		Date: o.date, Kernel: kernel, Upgrade: o.upgrade, Firmware: o.firmware, Activate: o.activate, Aside: o.aside, Matrix: o.matrix,
 	}
 	if told.Kind == "root" {
 		req.Root = told.Root
@@ -196,7 +198,8 @@ included; the verdicts are in the answers.` +
 	return cmd
 }
 
-func runPlan(ctx context.Context, opts planOptions, g *globalOptions) error {
+func runPlan(ctx context.Context, opts planOptions, g *globalOptions) (err error) {
+	defer func() { err = errors.Join(err, opts.drop()) }()
 	if opts.resolve && len(opts.evidence) > 0 {
 		return fault.New(fault.Usage, "usage", "run `rdmactl plan --resolve` on the host itself",
 			"cannot resolve packages: the host is not here")

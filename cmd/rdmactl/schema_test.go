@@ -19,6 +19,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/rdmactl/rdmactl/facts"
 	"github.com/rdmactl/rdmactl/install"
+	"github.com/rdmactl/rdmactl/install/bundle"
 	"github.com/rdmactl/rdmactl/plan"
 	"github.com/rdmactl/rdmactl/verbs"
 )
@@ -47,6 +48,7 @@ func schemas() map[string]any {
 		unitSchema:            dropIn{},
 		useSchema:             useReport{},
 		plan.ComparisonSchema: plan.Comparison{},
+		bundle.Schema:         bundleInfo{},
 	}
 }
 
@@ -187,7 +189,7 @@ func enums() map[reflect.Type][]string {
 			"install", "nothing-to-do", "refuse", "chosen", "possible", "refused",
 		},
 		reflect.TypeFor[plan.Kind](): {
-			"packages", "files", "modules", "udev", "services", "verify", "repository", "build", "initramfs", "activate", "use",
+			"packages", "files", "modules", "udev", "services", "verify", "repository", "build", "initramfs", "activate", "use", "remove",
 		},
 		reflect.TypeFor[plan.Scope]():   {"nothing", "named-packages", "whole-repository", "build", "required-space"},
 		reflect.TypeFor[verbs.Status](): {"pass", "warn", "fail", "not-testable"},
@@ -370,6 +372,19 @@ commands:
 `), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	vendor := filepath.Join(t.TempDir(), "vendor.yaml")
+	if err := os.WriteFile(vendor, []byte(`apiVersion: rdmactl/v1
+kind: Evidence
+recorded_at: "2026-11-30T06:00:00Z"
+files:
+  /etc/os-release: "ID=debian\nVERSION_ID=\"12\"\n"
+commands:
+  uname -r: {stdout: "6.1.0-57-amd64\n"}
+  lspci -nn: {stdout: "5e:00.0 Ethernet controller [0200]: Mellanox Technologies MT27800 Family [ConnectX-5] [15b3:1017]\n"}
+  'dpkg-query -W -f ${Package}\t${Version}\t${Status}\n': {stdout: "base-files\t12.4\tinstall ok installed\nlibibverbs1\t2410mlnx54-1.2410068\tinstall ok installed\n"}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	holding := filepath.Join(t.TempDir(), "mirror.yaml")
 	if err := os.WriteFile(holding, []byte("apiVersion: rdmactl/v1\nkind: Matrix\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -384,6 +399,7 @@ commands:
 		{"plan", "--evidence", evidence, "--stack", "rdma-core"},
 		{"plan", "--evidence", evidence, "--stack", "mlnx-ofed"},
 		{"plan", "--evidence", evidence, "--stack", "doca-ofed"},
+		{"plan", "--evidence", vendor, "--profile", "inbox"},
 		{"plan", "--evidence", evidence, "--compare"},
 		{"plan", "--evidence", rhel},
 		{"plan", "--evidence", rhel, "--stack", "rdma-core"},

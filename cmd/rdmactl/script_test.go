@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"os"
 	"os/exec"
@@ -21,7 +23,8 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		UpdateScripts:       os.Getenv("RDMACTL_UPDATE") != "",
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits": exits,
+			"exits":  exits,
+			"sha256": sha256Of,
 		},
 	})
 }
@@ -44,4 +47,13 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("%v: exit %d, want %d", args[1:], got, want)
 	}
+}
+
+// sha256Of puts the checksum of a file into a variable: sha256 NAME FILE.
+func sha256Of(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: sha256 NAME FILE")
+	}
+	sum := sha256.Sum256([]byte(ts.ReadFile(args[1])))
+	ts.Setenv(args[0], hex.EncodeToString(sum[:]))
 }

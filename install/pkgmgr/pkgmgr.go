@@ -103,6 +103,10 @@ type Want struct {
 type Request struct {
 	Install []Want   `json:"install"`
 	Remove  []string `json:"remove,omitempty"`
+	// Purge has what goes in the transaction go with its configuration, where the manager tells the two apart.
+	Purge bool `json:"purge,omitempty"`
+	// Dependencies are those of Install that are named as dependencies of others, and are marked so.
+	Dependencies []string `json:"dependencies,omitempty"`
 }
 
 // Empty says that nothing is asked for.
@@ -120,6 +124,8 @@ type Undo struct {
 	Purge  []string     `json:"purge,omitempty"`
 	Remove []string     `json:"remove,omitempty"`
 	Back   []OldPackage `json:"back,omitempty"`
+	// Unmet says that dependencies were not met before the transaction, so that they need not be after its undo.
+	Unmet bool `json:"unmet,omitempty"`
 }
 
 // Empty says that there is nothing to take back.
@@ -180,6 +186,32 @@ type Staging interface {
 	WithRepositories(ctx context.Context, dir string, repos []Repository) (Manager, error)
 	// Files are what configures repositories on the host for good: the keyring and the file that names it.
 	Files(repos []Repository) ([]File, error)
+}
+
+// Sealed is a Staging that can leave the host's own repositories out: for a host that cannot reach them.
+type Sealed interface {
+	Staging
+	// WithOnly is WithRepositories for a manager that knows repos and nothing else. Without repos it can still
+	// take back what was installed.
+	WithOnly(ctx context.Context, dir string, repos []Repository) (Manager, error)
+}
+
+// PackageFile is a package that a repository offers, downloaded and verified.
+type PackageFile struct {
+	Package
+	File string // where it is on this machine
+	// SHA256 and Bytes are what the signed index says of it; SHA256 is empty where the manager does not tell.
+	SHA256 string
+	Bytes  int64
+	// Record is its paragraph of a Debian index, without Filename.
+	Record string
+}
+
+// Collecting is a Manager that tells which files a request took, to carry them elsewhere.
+type Collecting interface {
+	Manager
+	// PackageFiles are the packages of actions that come, after Fetch.
+	PackageFiles(ctx context.Context, actions []plan.ResolvedPackage) ([]PackageFile, error)
 }
 
 // Untrusting is a Staging whose keys do not go with the files of a repository: rpm keeps those that it

@@ -22,6 +22,10 @@ func (im image) installs(t *testing.T, args ...string) rootlab.Report {
 // runs themselves.
 func (im image) guarded(t *testing.T) rootlab.Tree {
 	t.Helper()
+	return rootlab.TreeOf(t, im.Dir, im.view())
+}
+
+func (im image) view() rootlab.View {
 	skip := []string{
 		"/var/lib/rdmactl", "/var/log", "/var/cache", "/var/lib/apt", "/srv",
 		// dpkg rewrites its database, and systemd's helper keeps notes of what was purged.
@@ -30,7 +34,7 @@ func (im image) guarded(t *testing.T) rootlab.Tree {
 	for _, e := range install.Exceptions() {
 		skip = append(skip, e.Path)
 	}
-	return rootlab.TreeOf(t, im.Dir, rootlab.View{Skip: skip})
+	return rootlab.View{Skip: skip}
 }
 
 // packages is the package database of the image: name to version, of what is installed whole.

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -62,6 +63,7 @@ func TestVendorStackComesAndGoes(t *testing.T) {
 	if _, err := os.Stat(im.Path("etc/apt/sources.list.d/rdmactl-mlnx-ofed.list")); err != nil {
 		t.Error(err)
 	}
+	im.withoutPrivateKeys(t)
 	if r := im.installs(t, vendorFlags(set, address)...); r.Verdict != "nothing-to-do" || r.Changed {
 		t.Errorf("the second run is %+v", r)
 	}
@@ -71,6 +73,71 @@ func TestVendorStackComesAndGoes(t *testing.T) {
 	}
 	if diff := packages.Changed(im.packages(t)); len(diff) > 0 {
 		t.Errorf("the packages are not as before: %v", diff)
+	}
+}
+
+// withoutPrivateKeys checks that nobody can sign modules with what the image holds.
+func (im image) withoutPrivateKeys(t *testing.T) {
+	t.Helper()
+	for _, key := range []string{"var/lib/dkms/mok.key", "var/lib/shim-signed/mok/MOK.priv"} {
+		if _, err := os.Lstat(im.Path(key)); !os.IsNotExist(err) {
+			t.Errorf("the private key %s is in the image: %v", key, err)
+		}
+	}
+}
+
+// signedBy checks that all that DKMS built is signed with a certificate's key, and that no private key is in the image.
+func (im image) signedBy(t *testing.T, set vendorlab.Set, certificate string) {
+	t.Helper()
+	im.withoutPrivateKeys(t)
+	serial, err := exec.Command("openssl", "x509", "-in", certificate, "-noout", "-serial").Output()
+	must(t, err)
+	want := strings.ToLower(strings.TrimPrefix(strings.TrimSpace(string(serial)), "serial="))
+	built, err := filepath.Glob(im.Path("lib/modules/" + set.Kernel + "/updates/dkms/*.ko*"))
+	must(t, err)
+	for _, file := range built {
+		out, err := exec.Command("modinfo", "--field", "sig_key", file).Output()
+		must(t, err)
+		if got := strings.ToLower(strings.ReplaceAll(strings.TrimSpace(string(out)), ":", "")); got != want {
+			t.Errorf("%s is signed by the key %q, want %q", filepath.Base(file), got, want)
+		}
+	}
+	if len(built) == 0 {
+		t.Error("DKMS built nothing")
+	}
+}
+
+// TestModuleKey signs with a key of the administrator's, which stays outside; a key and the certificate of another do
+// not go together.
+func TestModuleKey(t *testing.T) {
+	im, set, address := vendorImage(t, vendorlab.Variant{})
+	before := im.guarded(t)
+	dir := t.TempDir()
+	for _, name := range []string{"ours", "other"} {
+		must(t, exec.Command("openssl", "req", "-new", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", "/CN="+name,
+			"-keyout", filepath.Join(dir, name+".key"), "-outform", "DER", "-out", filepath.Join(dir, name+".der")).Run())
+	}
+	with := func(key, certificate string) []string {
+		return append(vendorFlags(set, address), "--module-key", filepath.Join(dir, key), "--module-cert", filepath.Join(dir, certificate))
+	}
+	lab.Rdmactl(t, 4, append([]string{"install", "--root", im.Dir, "--yes"}, with("ours.key", "other.der")...)...).Says(t, "certificate of another key")
+	if diff := before.Changed(im.guarded(t)); len(diff) > 0 {
+		t.Errorf("the image is not as before:\n%s", strings.Join(diff, "\n"))
+	}
+	lab.Rdmactl(t, 0, append([]string{"plan", "--root", im.Dir}, vendorFlags(set, address)...)...).Says(t, "image-module-key")
+	if r := im.installs(t, with("ours.key", "ours.der")...); r.Verdict != "done" {
+		t.Errorf("the report is %+v", r)
+	}
+	im.signedBy(t, set, filepath.Join(dir, "ours.der"))
+	secret, err := os.ReadFile(filepath.Join(dir, "ours.key"))
+	must(t, err)
+	line := strings.Split(string(secret), "\n")[1]
+	if out, err := exec.Command("grep", "-rlF", line, im.Path("var"), im.Path("etc")).Output(); err == nil {
+		t.Errorf("the key is in the image: %s", out)
+	}
+	lab.RollsBack(t, im.Root)
+	if diff := before.Changed(im.guarded(t)); len(diff) > 0 {
+		t.Errorf("the image is not as before:\n%s", strings.Join(diff, "\n"))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -124,7 +125,11 @@ func TestBuildPlaceActivateRemove(t *testing.T) {
 		t.Errorf("side by side: %d changes, and the loader has %s", len(changes), file)
 	}
 
-	changes, err = placed.Activate(build.Activation{Library: true, Path: true, Udev: true, Units: []string{"ibacm.service", "ibacm.socket", "rdma-load-modules@.service"}, Modules: []string{"rdma", "roce"}})
+	wanted := placed.Wanted()
+	if want := []string{"iwpmd.service", "rdma-hw.target", "rdma-load-modules@.service", "rdma-ndd.service"}; !slices.Equal(wanted, want) {
+		t.Errorf("the rules want the units %q, not %q", wanted, want)
+	}
+	changes, err = placed.Activate(build.Activation{Library: true, Path: true, Udev: true, Units: append(wanted, "ibacm.service", "ibacm.socket"), Modules: []string{"rdma", "roce"}})
 	must(t, err)
 	made := write(t, h, changes)
 	run("ldconfig")

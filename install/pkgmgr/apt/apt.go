@@ -2,7 +2,8 @@
 //
 // Versions are exact from the solver on, nothing is fetched after staging, no answer is ever asked
 // for, an administrator's configuration file is kept, and nothing is forced beyond that: never
-// --force-all, --allow-unauthenticated, --allow-change-held-packages or autoremove.
+// --force-all, --allow-unauthenticated, --allow-change-held-packages or autoremove. Only where dependencies were
+// unmet before a transaction its undo has dpkg pass over that (undoUnmet).
 package apt
 
 import (
@@ -27,6 +28,7 @@ import (
 type Solver struct {
 	Host   host.Reader
 	staged *staged
+	after  *after
 	// runner runs the questions of a manager with staged repositories: their options name directories,
 	// which a Reader's list of commands does not let through. It is nil otherwise.
 	runner host.Writer
@@ -36,6 +38,8 @@ type Solver struct {
 type Manager struct {
 	Solver
 	Writer host.Writer
+	// without are files of sources that WithRepositories leaves out.
+	without []string
 }
 
 // NewSolver returns what plan --resolve needs.
@@ -68,7 +72,10 @@ func (s *Solver) ask(ctx context.Context, argv ...string) (string, error) {
 
 // query runs a read-only command, apt's with the options of staged repositories.
 func (s *Solver) query(ctx context.Context, argv ...string) (host.Result, error) {
-	if s.staged == nil || !strings.HasPrefix(argv[0], "apt-") {
+	if s.staged.away() && !strings.HasPrefix(argv[0], "apt-") {
+		return s.elsewhere(ctx, argv)
+	}
+	if s.staged == nil && s.after == nil || !strings.HasPrefix(argv[0], "apt-") {
 		return s.Host.Query(ctx, argv...)
 	}
 	return s.runner.Run(ctx, host.Command{Argv: s.with(argv), Env: env()})
@@ -77,7 +84,7 @@ func (s *Solver) query(ctx context.Context, argv ...string) (host.Result, error)
 // with puts the options of staged repositories behind the name of apt's program.
 func (s *Solver) with(argv []string) []string {
 	if i := slices.IndexFunc(argv, func(w string) bool { return w == "apt-get" || w == "apt-cache" }); i >= 0 {
-		return slices.Concat(argv[:i+1], s.staged.options(), argv[i+1:])
+		return slices.Concat(argv[:i+1], s.staged.options(), s.after.options(), argv[i+1:])
 	}
 	return argv
 }
@@ -103,7 +110,11 @@ func (s *Solver) Installed(ctx context.Context) (pkgmgr.Database, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseDatabase(out)
+	db, err := parseDatabase(out)
+	if err != nil {
+		return nil, err
+	}
+	return s.after.of(db), nil
 }
 
 // Available asks apt-cache for candidates.
@@ -161,9 +172,11 @@ func wordOf(s, others string) bool {
 	return s != ""
 }
 
-// words turns a request into apt-get's words: name=version to install, name- to remove.
-func words(req pkgmgr.Request) ([]string, error) {
+// words turns a request into apt-get's words: name=version to install, name- to remove. What is not there is not
+// named: apt-get fails for a package that no repository has any more.
+func words(req pkgmgr.Request, db pkgmgr.Database) ([]string, error) {
 	out := []string{}
+	older := false
 	for _, w := range req.Install {
 		if err := checkName(w.Name); err != nil {
 			return nil, err
@@ -172,14 +185,36 @@ func words(req pkgmgr.Request) ([]string, error) {
 			return nil, err
 		}
 		out = append(out, w.Name+"="+w.Version)
+		for _, p := range named(db, w.Name) {
+			if c, err := compareVersions(w.Version, p.Version); err == nil && c < 0 && p.Status != pkgmgr.ConfigFiles {
+				older = true
+			}
+		}
 	}
 	for _, n := range req.Remove {
 		if err := checkName(n); err != nil {
 			return nil, err
 		}
-		out = append(out, n+"-")
+		if slices.ContainsFunc(named(db, n), func(p pkgmgr.Package) bool { return p.Status != pkgmgr.ConfigFiles }) {
+			out = append(out, n+"-")
+		}
+	}
+	if older {
+		out = append([]string{"--allow-downgrades"}, out...) // the request names the older version
 	}
 	return out, nil
+}
+
+// named are the entries of a name, or of name:arch, whatever their state.
+func named(db pkgmgr.Database, word string) []pkgmgr.Package {
+	name, arch, hasArch := strings.Cut(word, ":")
+	found := []pkgmgr.Package{}
+	for _, p := range db {
+		if p.Name == name && (!hasArch || p.Arch == arch) {
+			found = append(found, p)
+		}
+	}
+	return found
 }
 
 // safety are the options of every transaction, simulated or real. Recommends are left out because
@@ -194,10 +229,19 @@ func (s *Solver) Solve(ctx context.Context, req pkgmgr.Request) (plan.Solution, 
 	if req.Empty() {
 		return sol, nil
 	}
-	names, err := words(req)
+	db, err := s.Installed(ctx)
 	if err != nil {
 		return sol, err
 	}
+	names, err := words(req, db)
+	if err != nil || len(names) == 0 {
+		return sol, err
+	}
+	mend, err := s.mending(ctx, req)
+	if err != nil {
+		return sol, err
+	}
+	names = append(mend, names...)
 	out, err := s.ask(ctx, slices.Concat([]string{"apt-get", "-s", "install"}, safety(), names)...)
 	if err != nil {
 		return sol, err

@@ -84,11 +84,19 @@ func (m *Manager) Fetch(ctx context.Context, req pkgmgr.Request) error {
 	if req.Empty() {
 		return nil
 	}
-	names, err := words(req)
+	db, err := m.Installed(ctx)
 	if err != nil {
 		return err
 	}
-	_, err = m.run(ctx, aptGet("install", append([]string{"--download-only"}, names...)...)...)
+	names, err := words(req, db)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	mend, err := m.mending(ctx, req)
+	if err != nil {
+		return err
+	}
+	_, err = m.run(ctx, aptGet("install", slices.Concat([]string{"--download-only"}, mend, names)...)...)
 	return err
 }
 
@@ -97,10 +105,22 @@ func (m *Manager) Apply(ctx context.Context, req pkgmgr.Request) error {
 	if req.Empty() {
 		return nil
 	}
-	names, err := words(req)
+	if m.after != nil {
+		return errors.New("cannot install into a host that is only foreseen")
+	}
+	db, err := m.Installed(ctx)
 	if err != nil {
 		return err
 	}
+	names, err := words(req, db)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	mend, err := m.mending(ctx, req)
+	if err != nil {
+		return err
+	}
+	names = append(mend, names...)
 	local, err := m.complete(ctx, names)
 	if err != nil {
 		return err
@@ -111,6 +131,8 @@ func (m *Manager) Apply(ctx context.Context, req pkgmgr.Request) error {
 	}
 	if len(req.Remove) == 0 {
 		options = append(options, "--no-remove")
+	} else if req.Purge {
+		options = append(options, "--purge")
 	}
 	_, err = m.run(ctx, aptGet("install", append(options, names...)...)...)
 	return err
@@ -142,7 +164,7 @@ func (m *Manager) complete(ctx context.Context, names []string) (local bool, err
 	return local, nil
 }
 
-// Keep copies old packages out of the archives or downloads them again.
+// Keep copies old packages out of the archives, downloads them again, or packs them from their files.
 func (m *Manager) Keep(ctx context.Context, old []pkgmgr.Package, dir string) ([]pkgmgr.OldPackage, error) {
 	kept := []pkgmgr.OldPackage{}
 	for _, p := range old {
@@ -151,8 +173,10 @@ func (m *Manager) Keep(ctx context.Context, old []pkgmgr.Package, dir string) ([
 			return nil, fmt.Errorf("cannot make %s: %w", dir, err)
 		}
 		target := path.Join(dir, file)
-		if _, err := m.Host.Lstat(target); err == nil {
-			kept = append(kept, pkgmgr.OldPackage{Package: p, File: target})
+		if there, err := m.keptAlready(target); err != nil {
+			return nil, err
+		} else if there != "" {
+			kept = append(kept, pkgmgr.OldPackage{Package: p, File: there})
 			continue
 		}
 		cached := path.Join(m.staged.archives(), file)
@@ -164,7 +188,9 @@ func (m *Manager) Keep(ctx context.Context, old []pkgmgr.Package, dir string) ([
 			return nil, fmt.Errorf("cannot look at %s: %w", cached, err)
 		} else if _, err := m.run(ctx, "env", "-C", dir, "apt-get", "download", "-q",
 			"--no-allow-unauthenticated", p.Name+":"+p.Arch+"="+p.Version); err != nil {
-			return nil, fmt.Errorf("cannot keep package %s %s: no repository has it any more, and so it could not be put back: %w", p.Name, p.Version, err)
+			if target, err = m.repacked(ctx, p, dir, err); err != nil {
+				return nil, err
+			}
 		}
 		kept = append(kept, pkgmgr.OldPackage{Package: p, File: target})
 	}
@@ -192,6 +218,13 @@ func (m *Manager) Repair(ctx context.Context) (string, error) {
 	fault := m.Healthy(ctx)
 	if fault == nil {
 		return "", nil
+	}
+	strays, err := m.strays() // before dpkg forgets what it was unpacking
+	if err != nil {
+		return "", err
+	}
+	if err := m.tidy(strays); err != nil {
+		return "", err
 	}
 	_, failed := m.run(ctx, "dpkg", "--configure", "-a", "--force-confdef", "--force-confold")
 	if m.Healthy(ctx) == nil {
@@ -257,6 +290,9 @@ func (m *Manager) SolveUndo(ctx context.Context, u pkgmgr.Undo) ([]plan.Resolved
 	if err != nil {
 		return nil, err
 	}
+	if u.Unmet {
+		return undoneUnmet(u), nil
+	}
 	out, err := m.ask(ctx, slices.Concat([]string{"apt-get", "-s", verb}, safety(), options)...)
 	if err != nil {
 		return nil, err
@@ -321,16 +357,30 @@ func (m *Manager) Undo(ctx context.Context, u pkgmgr.Undo) error {
 	if err != nil {
 		return err
 	}
+	if u.Unmet {
+		if err := m.undoUnmet(ctx, u); err != nil {
+			return err
+		}
+		return m.tidy(beside)
+	}
 	if _, err := m.run(ctx, aptGet(verb, options...)...); err != nil {
 		return err
 	}
 	if err := m.tidy(beside); err != nil {
 		return err
 	}
-	if verb != "purge" && len(u.Purge) > 0 {
-		if _, err := m.run(ctx, aptGet("purge", u.Purge...)...); err != nil {
-			return err
-		}
+	if verb == "purge" || len(u.Purge) == 0 {
+		return nil
 	}
-	return nil
+	// What is gone without a trace is not named: apt-get fails for a package that no repository has any more.
+	db, err := m.Installed(ctx)
+	if err != nil {
+		return err
+	}
+	left := slices.DeleteFunc(slices.Clone(u.Purge), func(name string) bool { return len(named(db, name)) == 0 })
+	if len(left) == 0 {
+		return nil
+	}
+	_, err = m.run(ctx, aptGet("purge", left...)...)
+	return err
 }

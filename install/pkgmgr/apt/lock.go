@@ -15,6 +15,9 @@ func lockFiles() []string {
 
 // Wait looks every second who holds apt's locks.
 func (m *Manager) Wait(ctx context.Context, limit time.Duration) error {
+	if m.staged.away() {
+		return pkgmgr.WaitFor(ctx, limit, func() *pkgmgr.LockedError { return pkgmgr.LockOwner(m.Host, m.staged.locks()) })
+	}
 	return pkgmgr.WaitFor(ctx, limit, func() *pkgmgr.LockedError { return lockOwner(m.Host) })
 }
 

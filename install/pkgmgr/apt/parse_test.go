@@ -258,7 +258,7 @@ func TestNamesThatAreNoNames(t *testing.T) {
 		if err := checkName(n); err == nil {
 			t.Errorf("%q is taken for a name", n)
 		}
-		if _, err := words(pkgmgr.Request{Remove: []string{n}}); err == nil {
+		if _, err := words(pkgmgr.Request{Remove: []string{n}}, nil); err == nil {
 			t.Errorf("%q would be removed", n)
 		}
 	}

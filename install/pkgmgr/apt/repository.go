@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/rdmactl/rdmactl/install/pkgmgr"
@@ -52,18 +53,26 @@ func (m *Manager) Files(repos []pkgmgr.Repository) ([]pkgmgr.File, error) {
 
 // staged are the options that have apt read its sources from a directory of ours, and keep its lists
 // and archives there.
-type staged struct{ dir string }
+type staged struct {
+	dir string
+	// arch is the architecture of a host that is not this one, whose package database is in dir; see Elsewhere.
+	arch string
+}
 
 func (s *staged) options() []string {
 	if s == nil {
 		return nil
 	}
-	return []string{
+	out := []string{
 		"-o", "Dir::Etc::SourceList=/dev/null", "-o", "Dir::Etc::SourceParts=" + s.sources(),
 		"-o", "Dir::State::Lists=" + s.lists(), "-o", "Dir::Cache=" + s.cache(),
 		// The directory is root's alone, and apt's user for downloads could not read the keys in it.
 		"-o", "APT::Sandbox::User=root",
 	}
+	if s.arch != "" {
+		out = append(out, s.foreign()...)
+	}
+	return out
 }
 
 func (s *staged) sources() string { return s.dir + "/sources.list.d" }
@@ -77,8 +86,25 @@ func (s *staged) archives() string {
 	return s.cache() + "/archives"
 }
 
+// Without returns a manager that looks away from the sources of these files.
+func (m *Manager) Without(files []string) pkgmgr.Staging {
+	out := *m
+	out.without = files
+	return &out
+}
+
 // WithRepositories returns a manager that knows the host's sources, copied, and repos besides.
 func (m *Manager) WithRepositories(_ context.Context, dir string, repos []pkgmgr.Repository) (pkgmgr.Manager, error) {
+	return m.stage(dir, repos, true)
+}
+
+// WithOnly returns a manager that knows repos and none of the host's sources.
+func (m *Manager) WithOnly(_ context.Context, dir string, repos []pkgmgr.Repository) (pkgmgr.Manager, error) {
+	return m.stage(dir, repos, false)
+}
+
+// stage lays out a directory; besides says that the host's sources are copied into it.
+func (m *Manager) stage(dir string, repos []pkgmgr.Repository, besides bool) (pkgmgr.Manager, error) {
 	if !path.IsAbs(dir) || strings.ContainsAny(dir, " ,;\"\t\n") {
 		return nil, fmt.Errorf("cannot stage repositories in %q: not an absolute path of plain letters", dir)
 	}
@@ -92,6 +118,28 @@ func (m *Manager) WithRepositories(_ context.Context, dir string, repos []pkgmgr
 		}
 		files, own[r.ID+".list"] = append(files, f...), true
 	}
+	if besides {
+		copied, err := m.sourcesBeside(s, own)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, copied...)
+	}
+	if err := pkgmgr.WriteFiles(m.Writer, files); err != nil {
+		return nil, err
+	}
+	for _, d := range []string{s.sources(), s.lists() + "/partial", s.archives() + "/partial"} {
+		if err := m.Writer.MkdirAll(d, 0o755); err != nil {
+			return nil, fmt.Errorf("cannot make %s: %w", d, err)
+		}
+	}
+	out := New(m.Writer)
+	out.staged, out.runner = s, m.Writer
+	return out, nil
+}
+
+// sourcesBeside are the host's sources as they go into a staging directory, but for those that are own.
+func (m *Manager) sourcesBeside(s *staged, own map[string]bool) ([]pkgmgr.File, error) {
 	copied := map[string]string{sourceList: "sources.list.list"}
 	names, err := m.Host.ReadDir(sourceParts)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -99,10 +147,11 @@ func (m *Manager) WithRepositories(_ context.Context, dir string, repos []pkgmgr
 	}
 	for _, n := range names {
 		// A repository of the run that is configured already is the same one, and not wanted twice.
-		if (strings.HasSuffix(n, ".list") || strings.HasSuffix(n, ".sources")) && !own[n] {
+		if (strings.HasSuffix(n, ".list") || strings.HasSuffix(n, ".sources")) && !own[n] && !slices.Contains(m.without, sourceParts+"/"+n) {
 			copied[sourceParts+"/"+n] = n
 		}
 	}
+	files := []pkgmgr.File{}
 	for from, to := range copied {
 		text, err := m.Host.ReadFile(from)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -113,15 +162,5 @@ func (m *Manager) WithRepositories(_ context.Context, dir string, repos []pkgmgr
 		}
 		files = append(files, pkgmgr.File{Path: path.Join(s.sources(), to), Data: text, Mode: 0o600})
 	}
-	if err := pkgmgr.WriteFiles(m.Writer, files); err != nil {
-		return nil, err
-	}
-	for _, d := range []string{s.lists() + "/partial", s.archives() + "/partial"} {
-		if err := m.Writer.MkdirAll(d, 0o755); err != nil {
-			return nil, fmt.Errorf("cannot make %s: %w", d, err)
-		}
-	}
-	out := New(m.Writer)
-	out.staged, out.runner = s, m.Writer
-	return out, nil
+	return files, nil
 }

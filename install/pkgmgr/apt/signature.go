@@ -52,8 +52,14 @@ func harmless() *regexp.Regexp {
 func errorLines(stderr, stdout string) []string {
 	lines := []string{}
 	for _, text := range []string{stderr, stdout} {
+		why := false // dpkg tells the cause on the next line, set in
 		for line := range strings.Lines(text) {
+			inset := strings.HasPrefix(line, " ")
 			line = pkgmgr.WithoutCredentials(strings.TrimSpace(line))
+			if why && inset {
+				lines[len(lines)-1] += " " + line
+			}
+			why = strings.HasPrefix(line, "dpkg: error processing") && strings.HasSuffix(line, ":")
 			if strings.HasPrefix(line, "E:") || strings.HasPrefix(line, "Error:") || strings.HasPrefix(line, "Err:") ||
 				strings.HasPrefix(line, "dpkg: error") || strings.Contains(line, "unmet dependencies") ||
 				strings.Contains(line, " : Depends:") || strings.Contains(line, "post-installation script subprocess returned") {
