@@ -86,9 +86,10 @@ func TestInstallsAndRollsBack(t *testing.T) {
 // TestDryRunChangesNothing has the image's own package manager solve.
 func TestDryRunChangesNothing(t *testing.T) {
 	im := newImage(t)
-	before := rootlab.TreeOf(t, im.Dir, rootlab.View{})
+	all := rootlab.View{Skip: []string{"/var/cache/apt/*.bin"}} // apt writes its index of the lists when it is asked
+	before := rootlab.TreeOf(t, im.Dir, all)
 	lab.Rdmactl(t, 4, "install", "--root", im.Dir, "--profile", "inbox", "--dry-run").Says(t, "no repository has it")
-	if diff := before.Changed(rootlab.TreeOf(t, im.Dir, rootlab.View{Skip: []string{"/var/cache/apt/*.bin"}})); len(diff) > 0 {
+	if diff := before.Changed(rootlab.TreeOf(t, im.Dir, all)); len(diff) > 0 {
 		t.Errorf("a dry run changed the image:\n%s", strings.Join(diff, "\n"))
 	}
 	im.installs(t, "--profile", "inbox") // reads the repository
