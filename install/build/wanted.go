@@ -25,7 +25,7 @@ func (p Placed) Wanted() []string {
 			out = append(out, base)
 			for line := range strings.Lines(p.Texts[at]) {
 				key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-				if key == "Wants" || key == "Requires" {
+				if key == "Wants" || key == "Requires" || key == "BindsTo" {
 					add(value)
 				}
 			}

@@ -21,13 +21,13 @@ TAG+="systemd", ENV{ID_RDMA_ROCE}=="1", ENV{SYSTEMD_WANTS}+="rdma-load-modules@r
 		units + "rdma-hw.target":              "[Unit]\nWants=rdma-load-modules@rdma.service iwpmd.service\nBefore=network.target ibacm.service\n",
 		units + "rdma-load-modules@.service":  "[Unit]\nWants=network-pre.target\n",
 		units + "rdma-ndd.service":            "[Service]\nExecStart=/opt/rdma-core/56.1/sbin/rdma-ndd\n",
-		units + "iwpmd.service":               "[Unit]\nWants=rdma-hw.target\n",
+		units + "iwpmd.service":               "[Unit]\nWants=rdma-hw.target\nBindsTo=ibacm.service\n",
 		units + "ibacm.service":               "",
 		units + "opensm.service":              "",
 		"etc/rdma/modules/rdma.conf":          "rdma_ucm\n",
 		"lib/systemd/system/network.target.x": "",
 	}}
-	if diff := cmp.Diff([]string{"iwpmd.service", "rdma-hw.target", "rdma-load-modules@.service", "rdma-ndd.service"}, p.Wanted()); diff != "" {
+	if diff := cmp.Diff([]string{"ibacm.service", "iwpmd.service", "rdma-hw.target", "rdma-load-modules@.service", "rdma-ndd.service"}, p.Wanted()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got := (build.Placed{}).Wanted(); len(got) != 0 {

@@ -126,7 +126,7 @@ func TestBuildPlaceActivateRemove(t *testing.T) {
 	}
 
 	wanted := placed.Wanted()
-	if want := []string{"iwpmd.service", "rdma-hw.target", "rdma-load-modules@.service", "rdma-ndd.service", "srp_daemon_port@.service"}; !slices.Equal(wanted, want) {
+	if want := []string{"iwpmd.service", "rdma-hw.target", "rdma-load-modules@.service", "rdma-ndd.service", "srp_daemon.service", "srp_daemon_port@.service"}; !slices.Equal(wanted, want) {
 		t.Errorf("the rules want the units %q, not %q", wanted, want)
 	}
 	changes, err = placed.Activate(build.Activation{Library: true, Path: true, Udev: true, Units: append(wanted, "ibacm.service", "ibacm.socket"), Modules: []string{"rdma", "roce"}})
