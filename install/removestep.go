@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/rdmactl/rdmactl/host"
 	"github.com/rdmactl/rdmactl/plan"
@@ -106,7 +107,7 @@ func (x *removeStep) owned(ctx context.Context, file string) (bool, error) {
 func (x *removeStep) built(dir string) (modules, kernels []string, err error) {
 	walk := func(dir string) []string {
 		names, lerr := x.run.host.ReadDir(dir)
-		if lerr != nil && !errors.Is(lerr, fs.ErrNotExist) && !strings.Contains(lerr.Error(), "not a directory") {
+		if lerr != nil && !errors.Is(lerr, fs.ErrNotExist) && !errors.Is(lerr, syscall.ENOTDIR) {
 			err = errors.Join(err, fmt.Errorf("cannot look into %s: %w", dir, lerr))
 		}
 		return names
