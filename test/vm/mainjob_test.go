@@ -157,7 +157,7 @@ func closesItself(t *testing.T, m *vm.Machine, report runReport) {
 	if state != "done" {
 		t.Errorf("state %q after the boot, want done\n%s", state, m.Run("journalctl", "--boot", "--no-pager", "--unit", "rdmactl-finish.service"))
 	}
-	says(t, m.Run("cat", report.Log), "verification after the reboot: pass")
+	says(t, rdmactl(t, m, 0, "history", report.RunID, "--follow"), "verification after the reboot: pass")
 	eventually(t, "the unit to be gone", time.Minute, func() bool { return !m.Exists("/etc/systemd/system/rdmactl-finish.service") })
 	if m.Exists("/etc/systemd/system/multi-user.target.d/50-rdmactl-finish.conf") {
 		t.Error("what starts the unit is left")
