@@ -203,7 +203,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 	b := newBench(t)
 	before := b.h.tree()
 	var out strings.Builder
-	rep, err := DryRun(context.Background(), b.env, testPlan(), &out)
+	rep, err := DryRun(context.Background(), b.env, testPlan(), nil, &out)
 	if err != nil || rep.Changed {
 		t.Fatalf("%+v, %v", rep, err)
 	}

@@ -128,7 +128,7 @@ func migrationPlan() plan.Plan {
 		Schema: plan.Schema, Verdict: plan.Install, Summary: "back to the distribution's stack", Warnings: []plan.Reason{}, Reboot: true,
 		Steps: []plan.Step{
 			{ID: "packages", Kind: plan.KindPackages, Summary: "restore", Changes: plan.Changes{
-				Packages: []plan.PackageChange{{Name: "lib", Action: "restore"}, {Name: "scripts", Action: "restore"}, {Name: "alpha", Action: "install"}},
+				Packages: []plan.PackageChange{{Name: "lib", Action: "restore"}, {Name: "scripts", Action: "restore", Optional: true}, {Name: "alpha", Action: "install"}},
 				NotFrom:  []string{"http://vendor"},
 			}},
 			{ID: plan.LeftoversStep, Kind: plan.KindRemove, Summary: "leftovers", Changes: plan.Changes{Trees: []string{"/etc/infiniband", "/usr/src/ofa_kernel", "/etc/not-there"}}},
@@ -183,6 +183,22 @@ func migrationBench(t *testing.T, key string) *bench {
 
 func (b *bench) starts(p plan.Plan) (RunReport, error) {
 	return Start(context.Background(), b.env, p, b.opts)
+}
+
+// What must come from the distribution stops the run where no repository has it: no host is left without a stack.
+func TestMigrationNeedsTheDistribution(t *testing.T) {
+	b := migrationBench(t, "")
+	before := b.h.tree()
+	p := migrationPlan()
+	p.Steps[0].Changes.Packages[1].Optional = false
+	rep, err := b.starts(p)
+	wantKind(t, err, fault.Stopped, "scripts", "no repository has it")
+	if rep.Changed {
+		t.Errorf("%+v", rep)
+	}
+	if diff := cmp.Diff(before, b.h.tree()); diff != "" {
+		t.Errorf("something was changed (-before +after):\n%s", diff)
+	}
 }
 
 func TestMigrationAndBack(t *testing.T) {

@@ -42,6 +42,12 @@ type ModuleKey struct {
 // moduleKeyLimit is far above what keys and certificates take.
 const moduleKeyLimit = 64 << 10
 
+// Check reads the files and says what is wrong with them.
+func (k ModuleKey) Check() error {
+	_, _, err := k.read()
+	return err
+}
+
 // read returns the key as it stands in its file and the certificate in DER, which modules are signed with.
 func (k ModuleKey) read() (key, certificate []byte, err error) {
 	fail := func(hint, format string, args ...any) ([]byte, []byte, error) {

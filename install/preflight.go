@@ -225,6 +225,8 @@ func requestsOf(ctx context.Context, solver pkgmgr.Solver, p plan.Plan, db pkgmg
 				candidate.Version, available = own[c.Name], own[c.Name] != ""
 			}
 			switch {
+			case c.Action == "restore" && !c.Optional && candidate.Version == "" && len(statesOf(db, c.Name)) > 0:
+				missing = append(missing, c.Name)
 			case c.Action == "restore":
 				restore(&req, statesOf(db, c.Name), candidate.Version)
 			case c.Action == "remove":
@@ -250,7 +252,11 @@ func requestsOf(ctx context.Context, solver pkgmgr.Solver, p plan.Plan, db pkgmg
 		if len(sources) > 0 {
 			looked = "looked at " + strings.Join(sources, "; ")
 		}
-		return nil, nil, fault.New(fault.Stopped, "package-not-found", "add a repository that has it, then run `"+refresh+"`",
+		hint := "add a repository that has it, then run `" + refresh + "`"
+		if restoring(p) {
+			hint = "add a repository of the distribution's, then run `" + refresh + "`; `rdmactl uninstall --to-profile none` takes the stack away and leaves none"
+		}
+		return nil, nil, fault.New(fault.Stopped, "package-not-found", hint,
 			"cannot install %s: no repository has it (%s)", strings.Join(missing, ", "), looked)
 	}
 	return requests, left, nil

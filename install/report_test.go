@@ -37,7 +37,7 @@ func TestListsAreNeverNull(t *testing.T) {
 	b := newBench(t)
 	for _, p := range []plan.Plan{{Verdict: plan.Refuse}, {Verdict: plan.NothingToDo}, testPlan()} {
 		var out bytes.Buffer
-		dry, _ := DryRun(ctx, b.env, p, &out)
+		dry, _ := DryRun(ctx, b.env, p, nil, &out)
 		wantLists(t, "dry run", dry)
 		rep, _ := Start(ctx, b.env, p, b.opts)
 		wantLists(t, rep.Verdict, rep)
@@ -74,7 +74,7 @@ func TestDryRunReport(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t)
 			var out bytes.Buffer
-			rep, err := DryRun(ctx, b.env, tt.plan, &out)
+			rep, err := DryRun(ctx, b.env, tt.plan, nil, &out)
 			if err != nil && fault.KindOf(err) != tt.kind || err == nil && tt.kind != 0 {
 				t.Fatal(err)
 			}
@@ -98,7 +98,7 @@ func TestDryRunReport(t *testing.T) {
 		})
 	}
 	b := newBench(t)
-	if _, err := DryRun(ctx, b.env, testPlan(), fullDisk{}); err == nil {
+	if _, err := DryRun(ctx, b.env, testPlan(), nil, fullDisk{}); err == nil {
 		t.Error("a write that failed was not reported")
 	}
 	if rep, err := b.start(); err != nil || rep.DryRun || rep.Resolved != nil {

@@ -133,6 +133,9 @@ func (r *run) readyRepositories(ctx context.Context) error {
 		if err := r.unpackSource(ctx, s); err != nil {
 			return err
 		}
+		if err := r.reachable(*s.Changes.Repository); err != nil {
+			return err
+		}
 		if err := r.keepKey(ctx, s); err != nil {
 			return err
 		}
@@ -154,6 +157,23 @@ func (r *run) readyRepositories(ctx context.Context) error {
 		return managerFault("cannot stage the repository", err)
 	}
 	r.pm = staged
+	return nil
+}
+
+// reachable refuses a folder of the build host as the repository of an image, whose programs see the image alone.
+func (r *run) reachable(c plan.RepositoryChange) error {
+	dir := strings.TrimPrefix(c.URL, "file:")
+	if !r.inImage() || c.Bundle != nil || !strings.HasPrefix(dir, "/") {
+		return nil
+	}
+	_, err := r.host.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fault.New(fault.Stopped, "source-outside-image", "give its address on a web server, copy it into the image, or give the packed bundle: that is unpacked inside",
+			"cannot use the repository %s: the image has no such directory, and its package manager sees the image only", dir)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot look at %s: %w", dir, err)
+	}
 	return nil
 }
 

@@ -71,7 +71,9 @@ func resolve(ctx context.Context, solver pkgmgr.Solver, p plan.Plan) (plan.Solut
 
 // DryRun prints what a run would do, with the package manager's own answer, and changes nothing. The
 // verdict is VerdictDone when a run would change the host.
-func DryRun(ctx context.Context, env Env, p plan.Plan, out io.Writer) (RunReport, error) {
+//
+// allowed are packages that may go although the plan does not name them, as Options.AllowRemove.
+func DryRun(ctx context.Context, env Env, p plan.Plan, allowed []string, out io.Writer) (RunReport, error) {
 	rep := NewReport(VerdictStopped)
 	rep.DryRun = true
 	rep.Warnings = append(rep.Warnings, p.Warnings...)
@@ -95,7 +97,7 @@ func DryRun(ctx context.Context, env Env, p plan.Plan, out io.Writer) (RunReport
 	}
 	rep.Resolved = &sol
 	rep.Warnings = append(rep.Warnings, left...)
-	if err := unannounced(p, sol, nil); err != nil {
+	if err := unannounced(p, sol, allowed); err != nil {
 		return rep, err
 	}
 	if _, err := io.WriteString(out, dryRunText(p, sol, left)); err != nil {

@@ -48,6 +48,7 @@ func awaySteps(in rules.Input, act activation, mode string) []Step {
 // restoreStep gives the vendor's packages back to the distribution, and brings what of the profile is missing.
 func restoreStep(in rules.Input) []Step {
 	away := rules.AwayPackages(in)
+	wanted := in.Profile.PackagesFor(in.Facts.Distro.Family.Or(""), rules.PackageRelease(in), "inbox")
 	var changes []PackageChange
 	stacks := []string{}
 	for _, p := range away {
@@ -55,7 +56,13 @@ func restoreStep(in rules.Input) []Step {
 		if slices.ContainsFunc(changes, func(c PackageChange) bool { return c.Name == name }) {
 			continue
 		}
-		changes = append(changes, PackageChange{Name: name, Action: "restore", Why: "of " + p.Origin + ", " + printable(p.Version)})
+		// What the profile wants must come from the distribution: a host is not left without a stack because no
+		// repository of its own is there.
+		must := false
+		for _, w := range wanted {
+			must = must || !w.Optional && named(name)(w.Name)
+		}
+		changes = append(changes, PackageChange{Name: name, Action: "restore", Why: "of " + p.Origin + ", " + printable(p.Version), Optional: !must})
 		if !slices.Contains(stacks, p.Origin) && p.Origin != "unknown" {
 			stacks = append(stacks, p.Origin)
 		}

@@ -159,6 +159,26 @@ func TestOldRepositories(t *testing.T) {
 }
 
 // After the stack has gone and before the boot there is nothing to take away, and nothing to load.
+// The vendor's guides name the files, so a mirror is found whose address tells nothing; another's file stays.
+func TestRepositoryByItsFile(t *testing.T) {
+	removes := func(file string) bool {
+		p := makePlan(t, bookworm(connectX5, vendorPackages, repositories(aptSource(file, "https://mirror.example.com/deb/rdma", ""))), "inbox", plan.Request{Stack: "inbox"})
+		return slices.ContainsFunc(p.Steps, func(s plan.Step) bool {
+			return s.ID == "old-repository" && slices.ContainsFunc(s.Changes.Files, func(c plan.FileChange) bool { return c.Path == file && c.Action == "remove" })
+		})
+	}
+	for _, name := range []string{"mlnx_ofed.list", "mellanox_mlnx_ofed.sources", "doca.list"} {
+		if !removes("/etc/apt/sources.list.d/" + name) {
+			t.Errorf("%s stays", name)
+		}
+	}
+	for _, name := range []string{"docker.list", "doca-apps.list", "mlnx_ofed_old.list"} {
+		if removes("/etc/apt/sources.list.d/" + name) {
+			t.Errorf("%s goes", name)
+		}
+	}
+}
+
 func TestGoneAndNotBooted(t *testing.T) {
 	f := bookworm(connectX5, func(f *facts.Facts) {
 		f.Modules.Loaded = facts.Is([]facts.LoadedModule{{Name: "mlx5_core", Version: facts.Is("24.10-1.1.4", "/sys/module/mlx5_core/version")}}, "/proc/modules")

@@ -78,6 +78,9 @@ func Make(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request) (Plan
 	}
 
 	stack, best := &out.Stacks[chosen], offers[chosen].best
+	if err := fromElsewhere(in, best, req); err != nil {
+		return Plan{}, err
+	}
 	stack.Verdict = StackChosen
 	if stack.Stack == "rdma-core" {
 		var err error

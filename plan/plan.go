@@ -230,7 +230,7 @@ type PackageChange struct {
 	// manager would bring it.
 	Action string `json:"action"`
 	Why    string `json:"why,omitempty"`
-	// Optional packages are left out, with a warning, when no repository has them.
+	// Optional packages are left out, with a warning, when no repository has them. One to restore is removed then.
 	Optional bool `json:"optional,omitempty"`
 }
 

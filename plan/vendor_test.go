@@ -182,6 +182,20 @@ func TestLongTermFirstAlsoWhenNamed(t *testing.T) {
 	}
 }
 
+// A source that has nothing for the host is no reason to go to the vendor's address instead.
+func TestSourceOfAnotherSystem(t *testing.T) {
+	ask := plan.Request{Stack: "doca-ofed", Version: "2.9.4", Date: "2026-11-30", Source: "/srv/doca-rhel9.rpm"}
+	_, err := plan.Make(jammy(), profile(t, "lts"), known(t), ask)
+	var f *fault.Error
+	if !errors.As(err, &f) || f.Code != "source-not-for-host" || !strings.Contains(err.Error(), "/srv/doca-rhel9.rpm") || !strings.Contains(err.Error(), "ubuntu 22.04") {
+		t.Errorf("%v", err)
+	}
+	ask.Source = ""
+	if p := makePlan(t, jammy(), "lts", ask); step(t, p, "repository").Changes.Repository.URL == "" {
+		t.Error("without a source the plan has no repository")
+	}
+}
+
 // Firmware is burned by a step of its own, only when asked for, and not where there is no card to burn.
 func TestFirmware(t *testing.T) {
 	ask := plan.Request{Stack: "doca-ofed", Version: "2.9.4", Date: "2026-11-30"}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -70,7 +69,11 @@ A second call after one that was cut off downloads only the rest. The SHA-256 th
 			"  rdmactl bundle create --for old.yaml --mirror \"https://deb.example.com/debian bullseye main\" --out old.bundle",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runBundleCreate(cmd.Context(), *opts, g)
+			err := runBundleCreate(cmd.Context(), *opts, g)
+			if err != nil && cmd.Context().Err() != nil { // whatever it broke off in
+				return fault.New(fault.Interrupted, "interrupted", "the same command goes on with what was downloaded", "interrupted; no bundle was written")
+			}
+			return err
 		},
 	}
 	opts.addFlags(cmd.Flags())
@@ -129,9 +132,6 @@ func runBundleCreate(ctx context.Context, opts bundleCreateOptions, g *globalOpt
 	made, err := bundle.Write(ctx, opts.out, m, blobs, signer, meter.add)
 	meter.End()
 	if err != nil {
-		if errors.Is(err, context.Canceled) {
-			return fault.New(fault.Interrupted, "interrupted", "the same command goes on with what was downloaded", "interrupted; no bundle was written")
-		}
 		return err
 	}
 	return g.one(answer{value: shownBundle(opts.out, made.Manifest, made.SHA256, made.Bytes, ""), table: func(w io.Writer) error {

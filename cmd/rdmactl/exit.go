@@ -34,6 +34,8 @@ func exitText(k fault.Kind) string {
 		return "a step or the verification failed and the host was rolled back"
 	case fault.Locked:
 		return "another run holds the lock"
+	case fault.Reboot:
+		return "done, and a reboot is needed (only with --reboot-exit-code)"
 	case fault.Changes:
 		return "the plan has changes (only with --detailed-exitcode)"
 	case fault.Interrupted:
@@ -45,7 +47,7 @@ func exitText(k fault.Kind) string {
 func allExits() []fault.Kind {
 	return []fault.Kind{
 		0, fault.Failed, fault.Usage, fault.Refused, fault.Stopped, fault.Unhealthy, fault.RolledBack, fault.Locked,
-		fault.Changes, fault.Interrupted,
+		fault.Reboot, fault.Changes, fault.Interrupted,
 	}
 }
 

@@ -187,7 +187,7 @@ func runInstall(ctx context.Context, opts installOptions, t *target, g *globalOp
 		done, err := opts.bundle.dryRun(ctx, env.Host, &dry, p, g)
 		var report install.RunReport
 		if err == nil {
-			report, err = install.DryRun(ctx, dry, p, out)
+			report, err = install.DryRun(ctx, dry, p, opts.allowRemove, out)
 		}
 		err = errors.Join(err, done())
 		if g.format() == "table" {

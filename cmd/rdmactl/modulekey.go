@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/rdmactl/rdmactl/install"
 	"github.com/rdmactl/rdmactl/internal/fault"
 	"github.com/spf13/pflag"
@@ -31,5 +33,12 @@ func (o moduleKeyOptions) options(supply supplyOptions, into *install.Options) e
 		return err
 	}
 	into.ModuleKey = &install.ModuleKey{Key: key, Certificate: certificate}
+	if err := into.ModuleKey.Check(); err != nil {
+		var f *fault.Error
+		if errors.As(err, &f) {
+			return fault.New(fault.Usage, f.Code, f.Hint, "%w", err)
+		}
+		return err
+	}
 	return nil
 }

@@ -88,7 +88,7 @@ func runUninstall(ctx context.Context, opts uninstallOptions, t *target, g *glob
 	if err := install.Able(p); err != nil {
 		return err
 	}
-	notes := shorterWay(p, env)
+	notes := shorterWay(p, env, opts.root)
 	switch {
 	case p.Verdict == plan.Refuse:
 		return g.refuse(p, opts.dryRun)
@@ -142,6 +142,10 @@ func (o uninstallOptions) plan(ctx context.Context, env install.Env, t *target, 
 	here, err := t.source(ctx, g)
 	if err != nil {
 		return plan.Plan{}, err
+	}
+	if here.facts.Distro.ID.IsAbsent() || here.facts.Distro.ID.IsUnknown() {
+		return plan.Plan{}, fault.New(fault.Stopped, "distribution-not-told", "name the directory of a root file system with --root; /etc/os-release says what it is",
+			"cannot tell what is to be uninstalled: nothing says which distribution this is")
 	}
 	known, err := wish.loadMatrix()
 	if err != nil {
@@ -218,7 +222,7 @@ func unitsOf(here source, builds []facts.BuiltLibrary) error {
 }
 
 // shorterWay says that the run which brought the stack can be taken back instead.
-func shorterWay(p plan.Plan, env install.Env) []string {
+func shorterWay(p plan.Plan, env install.Env, root string) []string {
 	if p.Verdict != plan.Install {
 		return nil
 	}
@@ -226,7 +230,11 @@ func shorterWay(p plan.Plan, env install.Env) []string {
 	if err != nil || id == "" {
 		return nil // runs are for root to read, and this is a hint only
 	}
-	return []string{"run " + id + " has installed a stack here and is the last one: `rdmactl rollback` gives back exactly what was before it"}
+	back := "rdmactl rollback"
+	if root != "" {
+		back += " --root " + root
+	}
+	return []string{"run " + id + " has installed a stack here and is the last one: `" + back + "` gives back exactly what was before it"}
 }
 
 // show is the dry run.
@@ -241,7 +249,7 @@ func (o uninstallOptions) show(ctx context.Context, p plan.Plan, notes []string,
 	for _, note := range notes {
 		fmt.Fprintf(out, "note: %s\n", note)
 	}
-	report, err := install.DryRun(ctx, t.dryEnv(), p, out)
+	report, err := install.DryRun(ctx, t.dryEnv(), p, o.allowRemove, out)
 	if g.format() == "table" {
 		return err
 	}

@@ -196,7 +196,7 @@ func (o useOptions) carryOut(ctx context.Context, wish sidebyside.Wish, p plan.P
 		if p.Verdict == plan.NothingToDo && g.format() == "table" {
 			return nil // it is said
 		}
-		report, err := install.DryRun(ctx, t.dryEnv(), p, out)
+		report, err := install.DryRun(ctx, t.dryEnv(), p, nil, out)
 		if g.format() == "table" {
 			return err
 		}

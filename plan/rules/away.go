@@ -178,10 +178,18 @@ func AwayRepositories(in Input, except string) (files, shared []string) {
 // file, since a mirror's address may tell nothing, else by what its address tells.
 func stackOfRepository(r facts.Repository) string {
 	base := path.Base(r.File)
+	base = strings.TrimSuffix(base, path.Ext(base))
 	for _, stack := range foreignStacks() {
-		if r.Stack == stack || strings.TrimSuffix(base, path.Ext(base)) == "rdmactl-"+stack {
+		if r.Stack == stack || base == "rdmactl-"+stack {
 			return stack
 		}
+	}
+	// The vendor's installation guides have administrators call the files so.
+	switch base {
+	case "mlnx_ofed", "mellanox_mlnx_ofed":
+		return "mlnx-ofed"
+	case "doca":
+		return "doca-ofed"
 	}
 	return ""
 }

@@ -120,7 +120,9 @@ func TestModuleKey(t *testing.T) {
 	with := func(key, certificate string) []string {
 		return append(vendorFlags(set, address), "--module-key", filepath.Join(dir, key), "--module-cert", filepath.Join(dir, certificate))
 	}
-	lab.Rdmactl(t, 4, append([]string{"install", "--root", im.Dir, "--yes"}, with("ours.key", "other.der")...)...).Says(t, "certificate of another key")
+	for _, ask := range []string{"--yes", "--dry-run"} {
+		lab.Rdmactl(t, 2, append([]string{"install", "--root", im.Dir, ask}, with("ours.key", "other.der")...)...).Says(t, "certificate of another key")
+	}
 	if diff := before.Changed(im.guarded(t)); len(diff) > 0 {
 		t.Errorf("the image is not as before:\n%s", strings.Join(diff, "\n"))
 	}
