@@ -133,7 +133,8 @@ func (t *target) said(err error) error {
 	return &again
 }
 
-// commands adds --root to the commands that a text names.
+// commands adds --root to the commands that a text names, and has those of package managers run in the image: typed as
+// they stand they would change the build host.
 func (t *target) commands(text string) string {
 	if t.root == "" {
 		return text
@@ -142,7 +143,12 @@ func (t *target) commands(text string) string {
 	if strings.ContainsAny(dir, " \t\n'\"\\$`&|;<>()*?[]#~!{}") {
 		dir = "'" + strings.ReplaceAll(dir, "'", `'\''`) + "'"
 	}
-	for _, verb := range []string{"install", "rollback", "uninstall", "history", "plan"} {
+	for _, program := range []string{"dpkg", "apt-get", "apt-mark", "dnf", "yum", "yum-complete-transaction", "package-cleanup", "zypper", "rpm"} {
+		for _, begin := range []string{"`", "`sudo "} {
+			text = strings.ReplaceAll(text, begin+program+" ", begin+"chroot "+dir+" "+program+" ")
+		}
+	}
+	for _, verb := range []string{"install", "rollback", "uninstall", "history", "plan", "detect"} {
 		for _, end := range []string{" ", "`"} { // in this order: what the second one adds would match the first
 			text = strings.ReplaceAll(text, "`rdmactl "+verb+end, "`rdmactl "+verb+" --root "+dir+end)
 		}

@@ -45,6 +45,9 @@ func TestCommandsNameTheImage(t *testing.T) {
 		"`rdmactl install --resume` continues it, `rdmactl rollback` undoes it": "`rdmactl install --root /srv/im --resume` continues it, `rdmactl rollback --root /srv/im` undoes it",
 		"`rdmactl explain container`":                                           "`rdmactl explain container`",
 		"add --yes":                                                             "add --yes",
+		"add a repository, then run `apt-get update`":                           "add a repository, then run `chroot /srv/im apt-get update`",
+		"`sudo dpkg --configure -a` mends it":                                   "`sudo chroot /srv/im dpkg --configure -a` mends it",
+		"dpkg is interrupted":                                                   "dpkg is interrupted",
 	} {
 		if got := im.commands(text); got != want {
 			t.Errorf("%q became %q", text, got)
