@@ -168,6 +168,10 @@ func followRun(ctx context.Context, stop <-chan struct{}, paths Paths, id string
 			return err
 		case <-stop:
 			stop = nil
+			if progress != nil { // what ends the step at hand may take a minute
+				progress.Entry(journal.Entry{Event: journal.Note, Text: "interrupted: the step at hand is ended, then all is taken back; " +
+					"interrupted again, this command ends and the run goes on (`rdmactl history --follow` shows it)"})
+			}
 			if err := askToStop(paths, id); err != nil {
 				return err
 			}
