@@ -76,7 +76,7 @@ func runUninstall(ctx context.Context, opts uninstallOptions, t *target, g *glob
 		return fault.New(fault.Usage, "usage", "it is auto, rollback or keep", "cannot use --on-verify-failure %q", opts.onVerifyFailure)
 	}
 	env := t.env()
-	if os.Geteuid() == 0 && !opts.dryRun {
+	if os.Geteuid() == 0 { // others cannot look
 		if err := install.Ready(env); err != nil {
 			return err
 		}
