@@ -7,6 +7,8 @@ import (
 	"path"
 	"regexp"
 	"strings"
+
+	"github.com/rdmactl/rdmactl/internal/archive"
 )
 
 // What a source may be at most. A vendor's repository has some hundred packages and indexes of a few
@@ -50,41 +52,9 @@ const (
 	hintHostile = "do not use this source; a vendor's has no such content"
 )
 
-// bounded reads at most left bytes, and fails instead of ending when there are more or when the
-// time is up.
-type bounded struct {
-	ctx  context.Context
-	r    io.Reader
-	left int64
-	what string
-	max  int64
-}
-
-func limit(ctx context.Context, r io.Reader, most int64, what string) *bounded {
-	return &bounded{ctx: ctx, r: r, left: most, what: what, max: most}
-}
-
-func (b *bounded) Read(p []byte) (int, error) {
-	if err := b.ctx.Err(); err != nil {
-		return 0, err
-	}
-	if len(p) == 0 {
-		return 0, nil
-	}
-	if b.left <= 0 {
-		var one [1]byte
-		n, err := b.r.Read(one[:])
-		if n > 0 {
-			return 0, refuse(hintHostile, "%s is larger than %d KiB", b.what, b.max>>10)
-		}
-		return 0, err
-	}
-	if int64(len(p)) > b.left {
-		p = p[:b.left]
-	}
-	n, err := b.r.Read(p)
-	b.left -= int64(n)
-	return n, err
+// limit reads at most most bytes, and fails instead of ending when there are more or when the time is up.
+func limit(ctx context.Context, r io.Reader, most int64, what string) io.Reader {
+	return archive.Bounded(ctx, r, most, refuse(hintHostile, "%s is larger than %d KiB", what, most>>10))
 }
 
 var (

@@ -2,7 +2,6 @@ package rpm
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,39 +14,6 @@ import (
 // files, and removes only those that a package owns: of the vendors' packages none owns /opt/mellanox, or the
 // directory of its modules.
 const directoriesFile = "/var/lib/rdmactl/rpm-directories.json"
-
-func (t Tool) madeDirectories() ([]string, error) {
-	text, err := t.Host.ReadFile(directoriesFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot read %s: %w", directoriesFile, err)
-	}
-	var list []string
-	if err := json.Unmarshal(text, &list); err != nil {
-		return nil, fmt.Errorf("cannot read %s: %w", directoriesFile, err)
-	}
-	return list, nil
-}
-
-func (t Tool) writeDirectories(list []string) error {
-	if len(list) == 0 {
-		return t.Drop([]string{directoriesFile})
-	}
-	slices.Sort(list)
-	text, err := json.Marshal(slices.Compact(list))
-	if err != nil {
-		return fmt.Errorf("cannot note directories: %w", err)
-	}
-	if err := t.Writer.MkdirAll(path.Dir(directoriesFile), 0o700); err != nil {
-		return fmt.Errorf("cannot make %s: %w", path.Dir(directoriesFile), err)
-	}
-	if err := t.Writer.WriteFile(directoriesFile, append(text, '\n'), 0o600); err != nil {
-		return fmt.Errorf("cannot note directories in %s: %w", directoriesFile, err)
-	}
-	return nil
-}
 
 // NoteDirectories writes down, before a transaction, the directories that it will make for package files.
 func (t Tool) NoteDirectories(ctx context.Context, packages []string) error {
@@ -76,17 +42,17 @@ func (t Tool) NoteDirectories(ctx context.Context, packages []string) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	list, err := t.madeDirectories()
+	list, err := t.noted(directoriesFile)
 	if err != nil {
 		return err
 	}
-	return t.writeDirectories(append(list, missing...))
+	return t.note(directoriesFile, append(list, missing...))
 }
 
 // DropDirectories removes what NoteDirectories noted, as far as nothing is in it and no package owns it. The rest
 // stays noted.
 func (t Tool) DropDirectories(ctx context.Context) error {
-	list, err := t.madeDirectories()
+	list, err := t.noted(directoriesFile)
 	if err != nil || len(list) == 0 {
 		return err
 	}
@@ -117,7 +83,7 @@ func (t Tool) DropDirectories(ctx context.Context) error {
 			return err
 		}
 	}
-	return t.writeDirectories(left)
+	return t.note(directoriesFile, left)
 }
 
 // empty says whether a directory is one, with nothing in it.
