@@ -200,7 +200,8 @@ func (h *fakeHost) Query(_ context.Context, argv ...string) (host.Result, error)
 		}
 		res.Stdout = word + "\n"
 	case "df":
-		res.Stdout = fmt.Sprintf("Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/vda 1 1 %d 1%% /\n", h.free)
+		res.Stdout = "Filesystem 1024-blocks Used Available Capacity Mounted on\n" +
+			strings.Repeat(fmt.Sprintf("/dev/vda 1 1 %d 1%% /\n", h.free), len(argv)-3) // behind -P and -k
 	case "dmesg":
 	default:
 		return res, host.ErrNotAllowed

@@ -55,9 +55,6 @@ func Gather(ctx context.Context, pm pkgmgr.Manager, p plan.Plan, solved func(pla
 	if err := ownRelease(ctx, pm, p, out.Solution); err != nil {
 		return out, err
 	}
-	if err := ownRelease(ctx, pm, p, out.Solution); err != nil {
-		return out, err
-	}
 	if solved != nil {
 		solved(out.Solution)
 	}

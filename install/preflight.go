@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"sort"
 	"strconv"
@@ -349,13 +350,13 @@ func (r *run) enoughSpace(ctx context.Context) error {
 	sort.Strings(dirs)
 	wanted := map[string]int64{}
 	free := map[string]int64{}
-	for _, dir := range dirs {
-		mount, avail, err := r.freeBytes(ctx, dir)
-		if err != nil {
-			return r.note("free space of %s is not known: %v", dir, err)
-		}
-		free[mount] = avail
-		wanted[mount] += max(0, need[dir])
+	found, err := r.freeBytes(ctx, dirs...)
+	if err != nil {
+		return r.note("free space of %s is not known: %v", strings.Join(dirs, ", "), err)
+	}
+	for i, f := range found {
+		free[f.mount] = f.avail
+		wanted[f.mount] += max(0, need[dirs[i]])
 	}
 	for _, mount := range sortedKeys(free) {
 		if want := wanted[mount] + slack; free[mount] < want {
@@ -394,33 +395,49 @@ func sortedKeys(m map[string]int64) []string {
 	return keys
 }
 
-// freeBytes asks df for the file system of a directory or its nearest parent that exists.
-func (r *run) freeBytes(ctx context.Context, dir string) (mount string, avail int64, err error) {
-	for dir != "/" {
-		if _, err := r.host.Stat(dir); err == nil {
-			break
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return "", 0, err
+// fileSystem is where a directory is, and what is free there.
+type fileSystem struct {
+	mount string
+	avail int64 // bytes
+}
+
+// freeBytes asks df for the file systems of directories, or of their nearest parents that exist.
+func (r *run) freeBytes(ctx context.Context, dirs ...string) ([]fileSystem, error) {
+	argv := []string{"df", "-P", "-k"}
+	for _, dir := range dirs {
+		for dir != "/" {
+			_, err := r.host.Stat(dir)
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
+			dir = path.Dir(dir)
 		}
-		dir = dir[:strings.LastIndex(dir, "/")]
-		if dir == "" {
-			dir = "/"
-		}
+		argv = append(argv, dir)
 	}
-	res, err := r.host.Query(ctx, "df", "-P", "-k", dir)
+	res, err := r.host.Query(ctx, argv...)
 	if err != nil {
-		return "", 0, err
+		return nil, err
 	}
 	lines := strings.Split(strings.TrimSpace(res.Stdout), "\n")
-	f := strings.Fields(lines[len(lines)-1])
-	if res.Exit != 0 || len(f) < 6 {
-		return "", 0, fmt.Errorf("df ended with %d: %s", res.Exit, strings.TrimSpace(res.Stderr))
+	if res.Exit != 0 || len(lines) != 1+len(dirs) {
+		return nil, fmt.Errorf("df ended with %d: %s", res.Exit, strings.TrimSpace(res.Stderr))
 	}
-	kib, err := strconv.ParseInt(f[3], 10, 64)
-	if err != nil {
-		return "", 0, fmt.Errorf("df: %w", err)
+	out := []fileSystem{}
+	for _, line := range lines[1:] {
+		f := strings.Fields(line)
+		if len(f) < 6 {
+			return nil, fmt.Errorf("cannot read df's line %q", line)
+		}
+		kib, err := strconv.ParseInt(f[3], 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read df's line: %w", err)
+		}
+		out = append(out, fileSystem{strings.Join(f[5:], " "), kib << 10})
 	}
-	return strings.Join(f[5:], " "), kib << 10, nil
+	return out, nil
 }
 
 // stage downloads and keeps everything, so that from here on nothing from outside is needed.

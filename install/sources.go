@@ -300,7 +300,7 @@ func (r *run) sourcesMade() ([]madeSource, error) {
 
 // roomFor compares the space that is free with what the file says that it takes.
 func (r *run) roomFor(ctx context.Context, b plan.BundleChange) error {
-	mount, avail, err := r.freeBytes(ctx, plan.SourcesDir)
+	found, err := r.freeBytes(ctx, plan.SourcesDir)
 	if err != nil {
 		return r.note("free space of %s is not known: %v", plan.SourcesDir, err)
 	}
@@ -308,8 +308,8 @@ func (r *run) roomFor(ctx context.Context, b plan.BundleChange) error {
 	if b.OwnIndex {
 		want += b.Bytes / 4 // a package is there twice while it is signed
 	}
-	if avail < want {
-		return fault.New(fault.Stopped, "no-space", "make room there", "cannot unpack %s: %s has %d MiB free and %d MiB are needed", path.Base(b.File), mount, avail>>20, (want+1<<20-1)>>20)
+	if f := found[0]; f.avail < want {
+		return fault.New(fault.Stopped, "no-space", "make room there", "cannot unpack %s: %s has %d MiB free and %d MiB are needed", path.Base(b.File), f.mount, f.avail>>20, (want+1<<20-1)>>20)
 	}
 	return nil
 }

@@ -32,6 +32,7 @@ type Solver struct {
 	// runner runs the questions of a manager with staged repositories: their options name directories,
 	// which a Reader's list of commands does not let through. It is nil otherwise.
 	runner host.Writer
+	memory *memory
 }
 
 // Manager also changes the host.
@@ -43,10 +44,12 @@ type Manager struct {
 }
 
 // NewSolver returns what plan --resolve needs.
-func NewSolver(r host.Reader) *Solver { return &Solver{Host: r} }
+func NewSolver(r host.Reader) *Solver { return &Solver{Host: r, memory: newMemory()} }
 
 // New returns a manager for one host.
-func New(w host.Writer) *Manager { return &Manager{Solver: Solver{Host: w}, Writer: w} }
+func New(w host.Writer) *Manager {
+	return &Manager{Solver: Solver{Host: w, memory: newMemory()}, Writer: w}
+}
 
 // Name is apt.
 func (s *Solver) Name() string { return "apt" }
@@ -106,7 +109,7 @@ func failure(res host.Result) error {
 
 // Installed reads the package database.
 func (s *Solver) Installed(ctx context.Context) (pkgmgr.Database, error) {
-	out, err := s.ask(ctx, "dpkg-query", "-W", "--showformat="+statusFormat)
+	out, err := s.askDatabase(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -242,7 +245,7 @@ func (s *Solver) Solve(ctx context.Context, req pkgmgr.Request) (plan.Solution, 
 		return sol, err
 	}
 	names = append(mend, names...)
-	out, err := s.ask(ctx, slices.Concat([]string{"apt-get", "-s", "install"}, safety(), names)...)
+	out, err := s.askSimulation(ctx, slices.Concat([]string{"apt-get", "-s", "install"}, safety(), names))
 	if err != nil {
 		return sol, err
 	}
@@ -260,8 +263,8 @@ func (s *Solver) Solve(ctx context.Context, req pkgmgr.Request) (plan.Solution, 
 	sol.DownloadBytes, sol.InstalledBytes = -1, -1
 	// Sizes are an estimate for a person and the space check; without them the run goes on.
 	argv := slices.Concat([]string{"apt-get", "--print-uris", "-y", "install"}, safety(), names)
-	if res, err := s.query(ctx, argv...); err == nil && res.Exit == 0 {
-		sol.DownloadBytes, sol.InstalledBytes = parseSizes(res.Stdout)
+	if out, err := s.askSimulation(ctx, argv); err == nil {
+		sol.DownloadBytes, sol.InstalledBytes = parseSizes(out)
 	}
 	return sol, nil
 }
@@ -293,7 +296,7 @@ func (s *Solver) answers(ctx context.Context, req pkgmgr.Request, actions []plan
 
 // actions parses a simulation, orders it by name and fills in the architecture of removals.
 func (s *Solver) actions(ctx context.Context, out string) ([]plan.ResolvedPackage, []string, error) {
-	arch, err := s.ask(ctx, "dpkg", "--print-architecture")
+	arch, err := s.memory.remember("architecture", func() string { return "compiled into dpkg" }, func() (string, error) { return s.ask(ctx, "dpkg", "--print-architecture") })
 	if err != nil {
 		return nil, nil, err
 	}
