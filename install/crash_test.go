@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -75,6 +77,63 @@ func finished(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	return b.h.tree()
+}
+
+// crashEverywhere has the power go at each point of a run in turn, and wants the run to come to the end that a whole
+// one comes to, and back from there, and back from where it was cut off. least is how many points there are, or more.
+func crashEverywhere(t *testing.T, least int, fresh func() *bench, start func(*bench) (RunReport, error), states ...journal.State) {
+	t.Helper()
+	whole := fresh()
+	if _, err := start(whole); err != nil {
+		t.Fatal(err)
+	}
+	after := withoutUnit(whole.h.tree())
+	points := 0
+	for n := 1; ; n++ {
+		for _, resumes := range []bool{true, false} {
+			b := fresh()
+			before := b.h.tree()
+			b.crashAt(n)
+			died := dies(t, func() { _, _ = start(b) })
+			b.whole()
+			if !died {
+				t.Logf("%d points tried, all came back", points)
+				if points < least {
+					t.Errorf("only %d points were tried", points)
+				}
+				return
+			}
+			points++
+			b.tear()
+			if resumes {
+				rep, err := b.resume()
+				if fault.KindOf(err) == fault.Stopped && err != nil && strings.Contains(err.Error(), "unfinished") {
+					rep, err = start(b) // it died before it was begun
+				}
+				if err != nil && !strings.Contains(err.Error(), "has not been rebooted") { // it died after it was done
+					t.Fatalf("point %d: %+v, %v", n, rep, err)
+				}
+				if diff := cmp.Diff(after, withoutUnit(b.h.tree())); diff != "" {
+					t.Fatalf("point %d: resumed run differs (-whole +resumed):\n%s", n, diff)
+				}
+				if rep.RunID != "" && len(states) > 0 && !slices.Contains(states, b.state(rep.RunID)) {
+					t.Fatalf("point %d: state is %s", n, b.state(rep.RunID))
+				}
+			}
+			if _, err := b.rollback(); err != nil {
+				t.Fatalf("point %d: resumed %v: rollback: %v", n, resumes, err)
+			}
+			if diff := cmp.Diff(before, b.h.tree()); diff != "" {
+				t.Fatalf("point %d: resumed %v: rolled back (-before +after):\n%s", n, resumes, diff)
+			}
+		}
+	}
+}
+
+// withoutUnit leaves out the unit that names the run and the program of the test.
+func withoutUnit(tree map[string]string) map[string]string {
+	delete(tree, strings.TrimPrefix(finishUnitPath, "/"))
+	return tree
 }
 
 func TestCrashAtEveryPoint(t *testing.T) {

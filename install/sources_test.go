@@ -211,49 +211,8 @@ func TestBundleCrashAtEveryPoint(t *testing.T) {
 	key, fingerprint := vendorKey(t, time.Now().AddDate(-1, 0, 0), 0)
 	file, sum := packed(t, bundleFiles())
 	p := bundlePlan(fingerprint, file, sum)
-	start := func(b *bench) (RunReport, error) { return Start(context.Background(), b.env, p, b.opts) }
-	whole := vendorBench(t, key)
-	if _, err := start(whole); err != nil {
-		t.Fatal(err)
-	}
-	const named = "etc/systemd/system/rdmactl-finish.service" // it has the run's id
-	after := whole.h.tree()
-	delete(after, named)
-	points := 0
-	for n := 1; ; n++ {
-		b := vendorBench(t, key)
-		before := b.h.tree()
-		b.crashAt(n)
-		if !dies(t, func() { _, _ = start(b) }) {
-			break
-		}
-		points++
-		b.whole()
-		if n%2 == 0 { // on
-			_, err := Resume(context.Background(), b.env, b.opts)
-			if fault.KindOf(err) == fault.Stopped {
-				_, err = start(b) // it died before it was begun
-			}
-			if err != nil {
-				t.Fatalf("point %d: resume: %v", n, err)
-			}
-			got := b.h.tree()
-			delete(got, named)
-			if diff := cmp.Diff(after, got); diff != "" {
-				t.Fatalf("point %d: resumed run differs (-whole +resumed):\n%s", n, diff)
-			}
-		}
-		if _, err := b.rollback(); err != nil {
-			t.Fatalf("point %d: rollback: %v", n, err)
-		}
-		if diff := cmp.Diff(before, b.h.tree()); diff != "" {
-			t.Fatalf("point %d: rolled back run differs (-before +after):\n%s", n, diff)
-		}
-	}
-	t.Logf("%d points tried", points)
-	if points < 40 {
-		t.Errorf("only %d points were tried", points)
-	}
+	crashEverywhere(t, 80, func() *bench { return vendorBench(t, key) },
+		func(b *bench) (RunReport, error) { return Start(context.Background(), b.env, p, b.opts) })
 }
 
 // What was unpacked stays as long as a run or the package manager needs it.

@@ -240,56 +240,6 @@ func TestInitramfsThatCannotBeMade(t *testing.T) {
 
 func TestCrashOfAVendorInstallAtEveryPoint(t *testing.T) {
 	key, fingerprint := vendorKey(t, time.Now().AddDate(-1, 0, 0), 0)
-	whole := vendorBench(t, key)
-	if _, err := whole.startVendor(fingerprint); err != nil {
-		t.Fatal(err)
-	}
-	after := withoutUnit(whole.h.tree())
-	points := 0
-	for n := 1; ; n++ {
-		for _, resumes := range []bool{true, false} {
-			b := vendorBench(t, key)
-			before := b.h.tree()
-			b.crashAt(n)
-			died := dies(t, func() { _, _ = b.startVendor(fingerprint) })
-			b.whole()
-			if !died {
-				t.Logf("%d points tried, all came back", points)
-				if points < 100 {
-					t.Errorf("only %d points were tried", points)
-				}
-				return
-			}
-			points++
-			b.tear()
-			if !resumes {
-				if _, err := b.rollback(); err != nil {
-					t.Fatalf("point %d: rollback: %v", n, err)
-				}
-				if diff := cmp.Diff(before, b.h.tree()); diff != "" {
-					t.Fatalf("point %d: rolled back (-before +after):\n%s", n, diff)
-				}
-				continue
-			}
-			rep, err := b.resume()
-			if fault.KindOf(err) == fault.Stopped && err != nil && strings.Contains(err.Error(), "unfinished") {
-				rep, err = b.startVendor(fingerprint) // it died before it was begun
-			}
-			if err != nil && !strings.Contains(err.Error(), "has not been rebooted") { // it died after it was done
-				t.Fatalf("point %d: %+v, %v", n, rep, err)
-			}
-			if diff := cmp.Diff(after, withoutUnit(b.h.tree())); diff != "" {
-				t.Fatalf("point %d: resumed run differs (-whole +resumed):\n%s", n, diff)
-			}
-			if rep.RunID != "" && b.state(rep.RunID) != journal.AwaitingReboot {
-				t.Fatalf("point %d: state is %s", n, b.state(rep.RunID))
-			}
-		}
-	}
-}
-
-// withoutUnit leaves out the unit that names the run and the program of the test.
-func withoutUnit(tree map[string]string) map[string]string {
-	delete(tree, strings.TrimPrefix(finishUnitPath, "/"))
-	return tree
+	crashEverywhere(t, 100, func() *bench { return vendorBench(t, key) },
+		func(b *bench) (RunReport, error) { return b.startVendor(fingerprint) }, journal.AwaitingReboot)
 }
