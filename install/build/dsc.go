@@ -1,9 +1,10 @@
 package build
 
 import (
-	"bytes"
 	"strconv"
 	"strings"
+
+	"github.com/rdmactl/rdmactl/internal/signature"
 )
 
 // part is a file of a Debian source package.
@@ -25,12 +26,12 @@ func readDsc(what string, text []byte) (dsc, error) {
 	bad := func(format string, args ...any) (dsc, error) {
 		return dsc{}, stop("damaged-source", hintDamaged, "cannot read "+what+": "+format, args...)
 	}
-	if bytes.HasPrefix(text, []byte(clearBegin)) {
-		block, err := clearBlock(what, text)
+	if signature.IsClear(text) {
+		m, err := clearText(what, text)
 		if err != nil {
 			return dsc{}, err
 		}
-		text = block.Plaintext
+		text = m.Text
 	}
 	fields := map[string][]string{}
 	last := ""

@@ -224,7 +224,7 @@ func TestAptRepository(t *testing.T) {
 		},
 		"another key, unsigned allowed": {func(*testing.T, string) {}, Options{Keys: other.Keys, AllowUnsigned: true, Now: soon()}, "signed by another key"},
 		"changed after signing":         {func(t *testing.T, c string) { edit(t, c+"/InRelease", "DOCA-HOST", "DOCA-HOSE") }, opts, "signature of InRelease is bad"},
-		"text before what is signed":    {func(t *testing.T, c string) { write(t, c+"/InRelease", "Suite: x\n"+slurp(t, c+"/InRelease")) }, opts, "is no signed file"},
+		"text before what is signed":    {func(t *testing.T, c string) { write(t, c+"/InRelease", "Suite: x\n"+slurp(t, c+"/InRelease")) }, opts, "InRelease is not signed"},
 		"text after what is signed":     {func(t *testing.T, c string) { write(t, c+"/InRelease", slurp(t, c+"/InRelease")+"Suite: x\n") }, opts, "beside what is signed"},
 		"cut InRelease":                 {func(t *testing.T, c string) { write(t, c+"/InRelease", slurp(t, c+"/InRelease")[:400]) }, opts, "cut short"},
 		"past its time": {func(t *testing.T, c string) {
