@@ -255,6 +255,7 @@ func repositoryStep(in rules.Input, c *rules.Candidate) []Step {
 	switch {
 	case c.Holding != nil:
 		r.Fingerprint = c.Holding.Signed // the key that the import checked it with
+		r.SignedIndex = c.Holding.SignedIndex
 		r.Packages = versionsOf(c.Holding)
 	case c.Layout != nil:
 		for _, k := range c.Layout.Keys {

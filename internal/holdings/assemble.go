@@ -26,8 +26,10 @@ type found struct {
 	packages []pkg
 	gone     []pkg // that the index names, and that are not there
 	signed   string
-	label    string // of the Release file
-	suite    string
+	// signedIndex says that it is the index of an rpm repository that is signed by that key.
+	signedIndex bool
+	label       string // of the Release file
+	suite       string
 	// Of a bundle's own files, which nobody signs.
 	version   string
 	system    system
@@ -87,7 +89,7 @@ func (f *found) assemble(origin, place string, opts Options) ([]matrix.Holding, 
 				packages = append(packages, p)
 			}
 		}
-		h := matrix.Holding{Stack: stack, Version: version, ID: sys.id, VersionID: sys.version, Arch: arch, Origin: origin, Signed: f.signed, File: f.file}
+		h := matrix.Holding{Stack: stack, Version: version, ID: sys.id, VersionID: sys.version, Arch: arch, Origin: origin, Signed: f.signed, SignedIndex: f.signedIndex, File: f.file}
 		if err := fill(&h, packages, opts.Now); err != nil {
 			return nil, err
 		}
@@ -135,7 +137,7 @@ func (f *found) assembleSeveral(ids []releaseID, origin, place string, opts Opti
 			return nil, err
 		}
 		r := ids[one.release]
-		h := matrix.Holding{Stack: r.stack, Version: r.version, ID: sys.id, VersionID: sys.version, Arch: one.arch, Origin: origin, Signed: f.signed, File: f.file}
+		h := matrix.Holding{Stack: r.stack, Version: r.version, ID: sys.id, VersionID: sys.version, Arch: one.arch, Origin: origin, Signed: f.signed, SignedIndex: f.signedIndex, File: f.file}
 		if err := fill(&h, packages, opts.Now); err != nil {
 			return nil, err
 		}

@@ -402,11 +402,19 @@ func TestRPMRepository(t *testing.T) {
 	opts, fpr := l.options(), l.fingerprint("vendor")
 	other := Options{Keys: []KeyFile{l.key("other")}, Now: soon()}
 
-	check(t, imported(t, dir, opts), wantMLNX, fpr)
+	whole := imported(t, dir, opts)
+	check(t, whole, wantMLNX, fpr)
+	if !whole.SignedIndex {
+		t.Error("the index is signed, and that is not told")
+	}
 	t.Run("signed packages, index unsigned", func(t *testing.T) {
 		c := copyTree(t, dir)
 		remove(t, c+"/repodata/repomd.xml.asc")
-		check(t, imported(t, c, opts), wantMLNX, fpr)
+		h := imported(t, c, opts)
+		check(t, h, wantMLNX, fpr)
+		if h.SignedIndex {
+			t.Error("an index without a signature is taken for a signed one")
+		}
 		refused(t, c, other, "signed by another key")
 		refused(t, c, Options{Now: soon()}, "is not signed")
 		l.run(c, "rpmsign", "--delsign", c+"/mlnx-ofed-all-24.10-1.1.4.0.rhel9.4.noarch.rpm")

@@ -74,6 +74,11 @@ func TestImportedRepositoryIsPlannedAgainst(t *testing.T) {
 			if p.Chosen == nil || p.Chosen.Stack != tc.stack || p.Chosen.Version != tc.release || p.Chosen.Status != tc.status {
 				t.Errorf("chosen %+v, want %s %s %s\n%s\n%+v", p.Chosen, tc.stack, tc.release, tc.status, p.Summary, p.Stacks)
 			}
+			for _, s := range p.Steps { // the rpm mirror's index is signed, and dnf is told to check that
+				if r := s.Changes.Repository; r != nil && r.SignedIndex != (tc.stack == "mlnx-ofed") {
+					t.Errorf("the repository is %+v", *r)
+				}
+			}
 		})
 	}
 }

@@ -201,6 +201,7 @@ func (im *importer) readRPMMD(ctx context.Context, t tree, dir string) (*found, 
 		if f.signed, err = im.judge.detached("repomd.xml", bytes.NewReader(data), sig); err != nil {
 			return nil, err
 		}
+		f.signedIndex = f.signed != ""
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}

@@ -344,7 +344,9 @@ type Holding struct {
 	// Origin is the path or address it was read from, without credentials; Signed by which key.
 	Origin string `json:"origin" yaml:"origin"`
 	Signed string `json:"signed,omitempty" yaml:"signed,omitempty"` // fingerprint of the key, empty when not signed
-	Date   string `json:"date,omitempty" yaml:"date,omitempty"`     // when it was read, RFC 3339
+	// SignedIndex says that the index of an rpm repository is signed by that key, not the packages alone.
+	SignedIndex bool   `json:"signed_index,omitempty" yaml:"signed_index,omitempty"`
+	Date        string `json:"date,omitempty" yaml:"date,omitempty"` // when it was read, RFC 3339
 	// File is the packed file that has the repository inside, nil where Origin is the repository itself.
 	File *HoldingFile `json:"file,omitempty" yaml:"file,omitempty"`
 	// At is where a file has the entry; the zero Pos is the built-in matrix.

@@ -338,6 +338,9 @@ func (c *checker) holding(path []any, h Holding) {
 	c.match(at(path, "arch"), moduleName, h.Arch, "an architecture as uname -m prints it")
 	c.each(at(path, "kernels"), kernelName, h.Kernels, "a kernel release")
 	c.match(at(path, "signed"), fingerprintPattern, h.Signed, "a fingerprint of 40 upper-case hex digits")
+	if h.SignedIndex && h.Signed == "" {
+		c.say(at(path, "signed_index"), "an index is signed by a key, and \"signed\" names none")
+	}
 	if _, err := time.Parse(time.RFC3339, h.Date); h.Date != "" && err != nil {
 		c.say(at(path, "date"), "%q is not a time, such as 2026-11-30T10:00:00Z", h.Date)
 	}
