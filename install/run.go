@@ -149,7 +149,7 @@ func (r *run) emit(e journal.Entry) error {
 	if r.env.hook != nil {
 		r.env.hook("before", e)
 	}
-	if err := r.journal.Append(e); err != nil {
+	if err := r.append(e); err != nil {
 		return err
 	}
 	if r.env.hook != nil {
@@ -209,6 +209,9 @@ func (r *run) end(state journal.State, exit fault.Kind, problem error) error {
 		if err := r.unseal(context.Background()); err != nil {
 			r.heard(err.Error())
 		}
+	}
+	if state != journal.Unfinished {
+		r.release()
 	}
 	e := journal.Entry{Event: journal.RunEnded, State: state, Exit: int(exit), Changed: r.changed, Verify: r.verify}
 	if state == journal.AwaitingReboot {
@@ -276,7 +279,10 @@ func (r *run) ready(ctx context.Context, resume bool) error {
 	if err := r.preflight(ctx); err != nil {
 		return err
 	}
-	return r.stage(ctx)
+	if err := r.stage(ctx); err != nil {
+		return err
+	}
+	return r.reserve()
 }
 
 // repair finishes a transaction of the package manager that a crash cut short.

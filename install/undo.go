@@ -15,6 +15,7 @@ import (
 
 // undoAll takes back every step that started, the last first. It can be cut short and called again.
 func (r *run) undoAll(ctx context.Context) error {
+	r.release()
 	records := r.records()
 	if err := r.restage(ctx); err != nil {
 		if err := r.mustNote("%v", err); err != nil {

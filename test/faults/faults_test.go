@@ -191,17 +191,14 @@ func usrFillsUp(t *testing.T, all trials, tr *trial) {
 	tr.passes(t)
 }
 
-// imageFillsUp has the whole image on a small file system, which somebody fills while packages are unpacked: there is
-// no room to take them back either, until somebody makes some.
+// imageFillsUp has the whole image on a small file system, which somebody fills to the last byte while packages are
+// unpacked: what the run has reserved is room enough for its way back.
 func imageFillsUp(t *testing.T, _ trials, tr *trial) {
 	tr.image = tr.small(t, "500m")
 	file, filled := tr.fills(t, func() bool { return true })
-	lab.Rdmactl(t, 1, tr.install()...).Says(t, "No space left on device", "could not be undone whole", "hint: make room on the file system that is full", "then `rdmactl rollback --root "+tr.Dir)
+	tr.stops(t, 6, "No space left on device", "rolled back", "hint: make room on the file system that is full")
 	<-filled
-	lab.Rdmactl(t, 4, tr.install()...).Says(t, "unfinished")
 	must(t, os.Remove(file))
-	lab.Rdmactl(t, 0, "rollback", "--root", tr.Dir)
-	tr.before.same(t, "after rollback", tr.look.look(t, tr.image))
 	tr.passes(t)
 }
 
