@@ -14,7 +14,7 @@ import (
 // access finds the interfaces of the default route and of the login session and the drivers below them. A
 // stack whose driver carries one of them cannot be reloaded without cutting the administrator off.
 func (p probe) access(netdevs facts.Field[[]facts.Netdev], container facts.Field[bool]) facts.Access {
-	if p.told.Kind == "root" {
+	if p.told.IsImage() {
 		const source = "an image has no routes"
 		a := facts.Access{
 			DefaultRouteNetdev: facts.Field[string]{Source: source}, DefaultRouteDriver: facts.Field[string]{Source: source},

@@ -140,7 +140,7 @@ func (p probe) markActive(all []facts.BuiltLibrary, found facts.Field[[]facts.Li
 		return slices.ContainsFunc(found.Or(nil), func(l facts.Libibverbs) bool { return real(l.Path) == lib.Path })
 	}
 	// Only a copy whose directory is configured can be in the cache; the others need no program to be run.
-	if p.told.Kind != "root" && slices.ContainsFunc(all, configured) {
+	if !p.told.IsImage() && slices.ContainsFunc(all, configured) {
 		const cache = "ldconfig -p"
 		if text, cacheErr := p.run("ldconfig", "-p"); cacheErr == nil {
 			first, source, told = real(firstInCache(text)), cache, true

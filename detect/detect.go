@@ -29,6 +29,9 @@ func Host(ctx context.Context, r host.Reader) facts.Facts {
 func HostWithKernel(ctx context.Context, r host.Reader, release string) facts.Facts {
 	p := probe{ctx: ctx, r: r, told: r.Told(), kernelAsked: release}
 	f := facts.Facts{Schema: facts.Schema, Origin: p.told.Kind}
+	if p.told.IsImage() {
+		f.Origin = "root"
+	}
 	if now := r.Now(); now.IsZero() {
 		f.RecordedAt = facts.Field[string]{Source: "clock"}
 	} else {

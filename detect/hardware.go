@@ -19,7 +19,7 @@ type hardware struct {
 }
 
 func (p probe) hardware() hardware {
-	if p.told.Kind == "root" {
+	if p.told.IsImage() {
 		// The build host's cards are not the image's.
 		const source, why = "--root", "an image has no hardware of its own"
 		return hardware{

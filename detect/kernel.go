@@ -27,12 +27,12 @@ func (p probe) kernel(arch facts.Field[string]) facts.Kernel {
 		k.Installed = list(names, "/lib/modules")
 	}
 	k.Running = k.Release.IsKnown()
-	if p.told.Kind == "root" {
+	if p.told.IsImage() {
 		k.Running = false
 		k.Release = onlyKernel(k.Installed)
 	}
 	if p.kernelAsked != "" {
-		k.Running = k.Release.Or("") == p.kernelAsked && p.told.Kind != "root"
+		k.Running = k.Release.Or("") == p.kernelAsked && !p.told.IsImage()
 		k.Release = facts.Is(p.kernelAsked, "--kernel")
 	}
 	// The release becomes a part of paths and questions.
@@ -70,7 +70,7 @@ func onlyKernel(installed facts.Field[[]string]) facts.Field[string] {
 }
 
 func (p probe) release() facts.Field[string] {
-	if p.told.Kind == "root" {
+	if p.told.IsImage() {
 		return facts.Field[string]{Source: "/lib/modules"}
 	}
 	f := p.attr("/proc/sys/kernel/osrelease")
@@ -99,7 +99,7 @@ func (p probe) release() facts.Field[string] {
 // arch returns the machine's name. In an image it follows from the loader, whose path is part of
 // each architecture's ABI.
 func (p probe) arch() facts.Field[string] {
-	if p.told.Kind != "root" {
+	if !p.told.IsImage() {
 		text, err := p.run("uname", "-m")
 		if text = strings.TrimSpace(text); err == nil && text != "" {
 			return facts.Is(text, "uname -m")

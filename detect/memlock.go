@@ -16,7 +16,7 @@ import (
 func (p probe) memlock() facts.Memlock {
 	m := facts.Memlock{PAM: p.pamMemlock()}
 	const source = "/proc/self/limits"
-	if p.told.Kind == "root" {
+	if p.told.IsImage() {
 		m.Soft.Source, m.Hard.Source = source, source
 		return m
 	}

@@ -97,7 +97,7 @@ func isLoaded(loaded facts.Field[[]facts.LoadedModule], name string) bool {
 // loaded lists the modules in memory. A module that another one is used by is in memory too, though
 // the excerpt of a ticket may lack its line.
 func (p probe) loaded() facts.Field[[]facts.LoadedModule] {
-	if p.told.Kind == "root" {
+	if p.told.IsImage() {
 		return facts.Field[[]facts.LoadedModule]{Source: "/proc/modules"}
 	}
 	source := "/proc/modules"

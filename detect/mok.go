@@ -27,7 +27,7 @@ func mokLists() []string {
 // enrolledKeys lists the certificates of the machine owner that shim has enrolled.
 func (p probe) enrolledKeys(container facts.Field[bool]) facts.Field[[]facts.Certificate] {
 	const source = "mokutil --list-enrolled"
-	if p.told.Kind == "root" {
+	if p.told.IsImage() {
 		return facts.Field[[]facts.Certificate]{Source: source} // of the machine that an image will run on
 	}
 	absent := false

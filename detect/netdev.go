@@ -122,7 +122,7 @@ type addressTable struct {
 // addresses asks ip for the addresses, which sysfs does not have.
 func (p probe) addresses() addressTable {
 	const source = "ip -br addr"
-	if p.told.Kind == "root" {
+	if p.told.IsImage() {
 		return addressTable{source: source, err: host.ErrUnknown}
 	}
 	text, err := p.run("ip", "-br", "addr")

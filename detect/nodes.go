@@ -11,7 +11,7 @@ import (
 // nodes lists /dev/infiniband.
 func (p probe) nodes() facts.Field[[]facts.DeviceNode] {
 	const dir = "/dev/infiniband"
-	if p.told.Kind == "root" {
+	if p.told.IsImage() {
 		return facts.Field[[]facts.DeviceNode]{Source: dir} // /dev of an image says nothing
 	}
 	found, err := udev.DeviceNodes(p.r)

@@ -173,7 +173,7 @@ func (p probe) debPackages() facts.Field[[]facts.Package] {
 		packages, err := parseDpkg(text)
 		return field(packages, source, err)
 	}
-	if p.told.Kind == "root" || errors.Is(err, host.ErrNotInstalled) {
+	if p.told.IsImage() || errors.Is(err, host.ErrNotInstalled) {
 		if status, readErr := p.text("/var/lib/dpkg/status"); readErr == nil {
 			return list(parseDpkgStatus(status), "/var/lib/dpkg/status")
 		}

@@ -68,7 +68,7 @@ func (p probe) busy(family string) facts.Field[string] {
 		}
 	}
 	const source = "/run/zypp.pid, /var/lib/dnf/rpmdb_lock.pid, /run/yum.pid"
-	if family != "rhel" && family != "suse" || p.told.Kind == "root" {
+	if family != "rhel" && family != "suse" || p.told.IsImage() {
 		return facts.Field[string]{Source: "the lock of dpkg"}
 	}
 	absent := true

@@ -13,7 +13,7 @@ import (
 // platform says what the host runs on and as whom it is read.
 func (p probe) platform() facts.Platform {
 	var out facts.Platform
-	if p.told.Kind == "root" {
+	if p.told.IsImage() {
 		// An image runs nowhere yet.
 		const source, why = "--root", "an image runs nowhere yet"
 		for _, f := range []*facts.Field[string]{&out.Virtualization, &out.ContainerRuntime, &out.MachineVendor, &out.MachineModel} {

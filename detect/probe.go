@@ -212,7 +212,7 @@ func fill[T any](to *facts.Field[T], from facts.Field[T]) {
 
 func (p probe) hostName() facts.Field[string] {
 	name := p.attr("/proc/sys/kernel/hostname")
-	if name.IsUnknown() || p.told.Kind == "root" {
+	if name.IsUnknown() || p.told.IsImage() {
 		fill(&name, p.attr("/etc/hostname"))
 	}
 	if name.IsUnknown() {

@@ -43,7 +43,7 @@ func (p probe) proxies(d facts.Distro, unread map[string]string) facts.Field[[]f
 	if family != "debian" {
 		r.rpm()
 	}
-	if p.told.Kind != "root" { // the environment here is not the image's
+	if !p.told.IsImage() { // the environment here is not the image's
 		r.environment()
 	}
 	switch {

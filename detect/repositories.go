@@ -59,6 +59,7 @@ func (p probe) repositories(d facts.Distro, unread map[string]string) facts.Fiel
 	}
 	for i := range found {
 		classify(&found[i], d)
+		p.releaseOrigin(&found[i])
 	}
 	// What is off and belongs to nothing here is of no use: redhat.repo lists hundreds.
 	found = slices.DeleteFunc(found, func(r facts.Repository) bool {

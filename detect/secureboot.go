@@ -45,7 +45,7 @@ func enforcedBy(told facts.Field[bool], k facts.Kernel) facts.Field[bool] {
 
 func (p probe) secureBootEnabled(container facts.Field[bool]) facts.Field[bool] {
 	const source = "mokutil --sb-state"
-	if p.told.Kind == "root" {
+	if p.told.IsImage() {
 		return facts.Field[bool]{Source: source} // of the machine that an image will run on
 	}
 	res, err := p.r.Derive(p.ctx, secureBootVariable, strings.Fields(source), decodeSecureBoot)

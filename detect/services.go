@@ -22,7 +22,7 @@ func unitNames() []string {
 // services asks systemd for all units at once. Without systemd nothing is told.
 func (p probe) services() []facts.Service {
 	units := []facts.Service{}
-	if p.told.Kind == "root" {
+	if p.told.IsImage() {
 		return units
 	}
 	const question = "systemctl show -p Id,LoadState,ActiveState,UnitFileState,LimitMEMLOCK"

@@ -39,7 +39,7 @@ func (p probe) session(a *facts.Access, netdevs facts.Field[[]facts.Netdev], con
 // sessionAddress is the local end of the ssh connection, with the interface as its zone where it is link-local.
 func (p probe) sessionAddress(container facts.Field[bool]) facts.Field[netip.Addr] {
 	const self = "/proc/self/stat"
-	if p.told.Kind == "root" {
+	if p.told.IsImage() {
 		return facts.Field[netip.Addr]{Source: "an image has no sessions"}
 	}
 	if text, from := p.firstTold("printenv SSH_CONNECTION", "echo $SSH_CONNECTION"); text != "" {

@@ -15,7 +15,7 @@ func storedDirs() []string { return []string{"/", "/var", "/usr", "/opt", "/boot
 
 // storage asks df for free space.
 func (p probe) storage() []facts.FileSystem {
-	if p.told.Kind == "root" {
+	if p.told.IsImage() {
 		return []facts.FileSystem{} // it is asked when the root is written to
 	}
 	const source = "df -P -B 1"

@@ -20,7 +20,7 @@ func (p probe) uses(f facts.Facts) (facts.Field[[]facts.Use], map[string]string)
 	var found []facts.Use
 	missing := map[string]string{}
 	told := false
-	if p.told.Kind == "root" {
+	if p.told.IsImage() {
 		return facts.Field[[]facts.Use]{Source: "an image is not in use"}, nil
 	}
 	add := func(kinds string, uses []facts.Use, err error) {

@@ -1,5 +1,7 @@
 package facts
 
+import "slices"
+
 // Code is one entry of the registry of reason and finding codes: a slug that plans, checks and
 // findings carry, and that `rdmactl explain` explains.
 type Code struct {
@@ -8,9 +10,9 @@ type Code struct {
 	Remedy  string `json:"remedy"`  // what to do, one line
 }
 
-// Codes returns the whole registry, the planner's codes first, then those of verification.
+// Codes returns the whole registry: the codes of the planner, of verification, and of errors.
 func Codes() []Code {
-	return append(planCodes(), verifyCodes()...)
+	return slices.Concat(planCodes(), verifyCodes(), faultCodes())
 }
 
 // LookupCode finds one entry.

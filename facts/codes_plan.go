@@ -18,7 +18,8 @@ func planCodes() []Code {
 		{"foreign-stack", "packages of another RDMA stack are in the way", "`rdmactl uninstall` takes that stack away where its packages are known, and so does a plan that names inbox; else remove that stack with its own uninstaller (ofed_uninstall.sh, or apt), then plan again"},
 		{"awaiting-boot", "a vendor's stack has gone, and its kernel modules are in memory until the next boot", "boot the host when it suits"},
 		{"broken-packages", "packages are half installed or half configured, so apt refuses to work", "sudo dpkg --configure -a, then sudo apt-get -f install"},
-		{"package-held", "a package that is to be installed is on hold", "apt-mark unhold NAME, if the hold is no longer wanted"},
+		{"package-held", "a package that is to be installed is on hold", "apt-mark unhold NAME, dnf versionlock delete NAME or zypper removelock NAME, if the hold is no longer wanted; what `rdmactl install --hold` has set rdmactl lifts itself"},
+		{"nothing-to-hold", "--hold was given for a stack that no package manager replaces", "leave --hold away"},
 		{"kernel-files-gone", "the modules of the running kernel are not on disk any more", "boot the kernel that is installed, then plan again"},
 		{"kernel-too-old", "the kernel lacks what the profile needs", "boot a newer kernel"},
 		{"module-missing", "the kernel has no such module", "install the kernel package that the reason names, or another flavour, and boot it"},
@@ -36,6 +37,9 @@ func planCodes() []Code {
 		{"unknown-installed-release", "the vendor's stack on the host is of a release that the matrix does not know", "leave it, or import the repository or bundle it came from (`rdmactl matrix import`); --stack and --version name another release if that is meant"},
 		{"version-not-offered", "this stack has no choice of versions", "leave the version away"},
 		{"method-not-offered", "this stack is not installed that way", "leave the method away"},
+		{"older-than-installed", "the packages that are installed are newer than those that the source would give", "give the source of a newer release, or leave --method away: a build into a directory of its own goes beside any version"},
+		{"packages-from-source", "packages are built on the host from the source's own packaging, and take the place of the distribution's", "`rdmactl rollback` gives the distribution's exact packages back; without --method the build goes into a directory of its own"},
+		{"bindings-stay", "Python's bindings are installed and are not built with the rest", "nothing, where they serve; else remove them or name them with --allow-remove"},
 
 		// Why a release of a stack is excluded.
 		{"card-not-served", "the release does not serve a card of this host", "take a release that lists the card, or inbox; another card is the other way"},
@@ -122,6 +126,8 @@ func planCodes() []Code {
 		{"modules-disabled", "the running kernel loads no modules until the next boot", "reboot; if a file of /etc/sysctl.d sets kernel.modules_disabled, have it set after the RDMA modules are loaded"},
 		{"activation-at-boot", "the plan is for a system that does not run now", "boot it, then run `rdmactl verify`"},
 		{"image-module-key", "modules that DKMS builds in an image are signed with a key that does not stay there", "enrol the certificate in /var/lib/dkms on hosts with Secure Boot, or sign with a key that they have: --module-key and --module-cert"},
+		{"vendor-script", "the vendor's own installer is run as root", "leave `--method vendor-script` away: the package manager installs the same packages without it; the warning says what rdmactl keeps for the way back"},
+		{"not-maintained", "the stack is one that nobody maintains any more", "take inbox or rdma-core; --accept-eol takes it all the same"},
 		{"firmware-burned", "a step burns firmware, which no rollback takes back", "leave --firmware away if that is not meant; keep the version that runs now: mstflint -d DEVICE query"},
 		{"memlock-everyone", "the profile lets every user pin all memory", "list groups in the profile instead"},
 		{"umad-group", "the profile lets a group write umad nodes", "leave umad_group out of the profile where its members are not to be trusted with the fabric"},

@@ -13,7 +13,7 @@ type Facts struct {
 	Schema string `json:"schema"`
 	// Host is the host's name, redacted in saved evidence.
 	Host Field[string] `json:"hostname"`
-	// Origin is where the facts were read: "live", "root" or "evidence".
+	// Origin is what the facts are of: "live", "root" (an image, here or in evidence) or "evidence" of a host.
 	Origin string `json:"origin"`
 	// RecordedAt is the day and time of the facts in RFC 3339, UTC: an input of plans, because
 	// support ends on days.

@@ -108,7 +108,7 @@ func formsOf(program string) []form {
 			{flags: "--no-refresh --non-interactive", operand: packageWord, first: "info", need: "--no-refresh", least: 2},
 			{flags: "--no-refresh --non-interactive --xmlout --details --match-exact --type", operand: packageWord, first: "repos search", need: "--no-refresh", least: 1},
 			{
-				flags:   "--no-refresh --non-interactive --xmlout --dry-run --no-recommends --auto-agree-with-licenses --oldpackage --no-clean-deps",
+				flags:   "--no-refresh --non-interactive --xmlout --dry-run --no-recommends --auto-agree-with-licenses --oldpackage --allow-vendor-change --no-clean-deps",
 				operand: zypperWord, first: "install remove", need: "--dry-run", least: 2,
 			},
 		}

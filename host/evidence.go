@@ -49,6 +49,8 @@ type Context struct {
 	Container        *bool  `yaml:"container,omitempty"`
 	ContainerRuntime string `yaml:"container_runtime,omitempty"`
 	UID              *int   `yaml:"uid,omitempty"`
+	// Image says that it is a root file system that does not run.
+	Image bool `yaml:"image,omitempty"`
 }
 
 // Node is a device node.

@@ -90,6 +90,9 @@ type Command struct {
 	Stdin []byte
 	// Output, if set, receives stdout and stderr while the command runs.
 	Output io.Writer
+	// Apart, if set, is a directory of an image: the command has no network, and finds that directory in the place of
+	// those that everyone writes to. A Live refuses it.
+	Apart string
 }
 
 // Result is what a command printed and how it ended.
@@ -111,7 +114,11 @@ type Told struct {
 	Container        *bool
 	ContainerRuntime string
 	Request          *Request
+	Image            bool // of kind "evidence": it is of a root file system that does not run
 }
+
+// IsImage says that the source is a root file system that does not run, here or in evidence.
+func (t Told) IsImage() bool { return t.Kind == "root" || t.Image }
 
 // Request is what an evidence's author wanted. It maps to command line flags one to one; Intent and
 // Text are shown, never parsed.

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -79,6 +80,9 @@ func (l *Live) Run(ctx context.Context, c Command) (Result, error) {
 	cmd, err := l.command(c.Argv)
 	if err != nil {
 		return Result{}, err
+	}
+	if c.Apart != "" {
+		return Result{}, &commandError{c.Argv, errors.New("only a command of an image can be set apart")}
 	}
 	cmd.Env = environment(l.searchPath, true, c.Env)
 	setStdin(cmd, c.Stdin)

@@ -213,7 +213,7 @@ func (r *Recorder) Evidence(opts RecordOptions) (*Evidence, error) {
 }
 
 func contextOf(told Told, opts RecordOptions) *Context {
-	c := &Context{Container: told.Container, ContainerRuntime: told.ContainerRuntime, UID: told.UID}
+	c := &Context{Container: told.Container, ContainerRuntime: told.ContainerRuntime, UID: told.UID, Image: told.IsImage()}
 	if opts.Container != nil {
 		c.Container = opts.Container
 	}

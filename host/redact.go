@@ -212,6 +212,9 @@ func (r *redactor) path(p string) string {
 		return s[:3] + hex.EncodeToString(raw)
 	})
 	p = r.siteWords(p)
+	if strings.Contains(p, "/apt/lists/") {
+		p = r.addresses4(p, false)
+	}
 	return home.ReplaceAllStringFunc(p, func(s string) string { return "/home/" + r.names.word("user", s[len("/home/"):]) })
 }
 
@@ -362,12 +365,14 @@ func (r *redactor) addresses4(text string, everywhere bool) string {
 		if versionWord.MatchString(text[max(start-16, 0):start]) {
 			continue
 		}
-		inURL := strings.HasSuffix(text[:start], "://") || strings.HasSuffix(text[:start], "@")
+		// apt's files have the address of their repository for a name, with underscores for slashes.
+		listed := strings.HasSuffix(text[:start], "/apt/lists/")
+		inURL := listed || strings.HasSuffix(text[:start], "://") || strings.HasSuffix(text[:start], "@")
 		if !everywhere && !inURL {
 			continue
 		}
 		if start > 0 && (isWord(text[start-1]) || strings.IndexByte(".-+~", text[start-1]) >= 0) ||
-			end < len(text) && (isWord(text[end]) || text[end] == '-' || text[end] == '.' && end+1 < len(text) && isWord(text[end+1])) {
+			end < len(text) && (isWord(text[end]) && !(listed && text[end] == '_') || text[end] == '-' || text[end] == '.' && end+1 < len(text) && isWord(text[end+1])) {
 			continue
 		}
 		a, err := netip.ParseAddr(text[start:end])

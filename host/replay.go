@@ -161,6 +161,7 @@ func (r *Replay) Told() Told {
 	told := Told{Kind: "evidence", Title: r.evidence.Title, Request: r.evidence.Request}
 	if c := r.evidence.Context; c != nil {
 		told.UID, told.Container, told.ContainerRuntime = c.UID, c.Container, c.ContainerRuntime
+		told.Image = c.Image
 	}
 	return told
 }

@@ -117,6 +117,8 @@ type imageRequest struct {
 	Resolver bool `json:"resolver"`
 	// Kernel is the release that uname tells.
 	Kernel string `json:"kernel"`
+	// Apart is that of the Command.
+	Apart string `json:"apart,omitempty"`
 }
 
 func (r *Rooted) inside(ctx context.Context, c Command, query bool) (Result, error) {
@@ -153,6 +155,10 @@ func (r *Rooted) inside(ctx context.Context, c Command, query bool) (Result, err
 		request.Resolver = held
 		defer release()
 	}
+	space := uintptr(unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS)
+	if request.Apart = c.Apart; c.Apart != "" {
+		space |= unix.CLONE_NEWNET
+	}
 	asked, err := pipeOf(request)
 	if err != nil {
 		return fail(err)
@@ -167,7 +173,7 @@ func (r *Rooted) inside(ctx context.Context, c Command, query bool) (Result, err
 		Path: r.helper[0], Args: r.helper, Dir: "/", Env: request.Env,
 		ExtraFiles: []*os.File{r.root, asked, told}, // 3, 4, 5
 		SysProcAttr: &syscall.SysProcAttr{
-			Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS,
+			Cloneflags: space,
 			// Whoever continues a run whose process was killed must be alone in the image.
 			Pdeathsig: unix.SIGKILL,
 		},

@@ -147,6 +147,13 @@ func enterImage(root int, request imageRequest) error {
 			return err
 		}
 	}
+	if request.Apart != "" {
+		for _, p := range []string{"/tmp", "/var/tmp", "/dev/shm"} {
+			if err := bindInside(t, request.Apart, p); err != nil {
+				return err
+			}
+		}
+	}
 	if request.Kernel != "" {
 		if err := coverUname(t, request.Kernel); err != nil {
 			return err
@@ -204,6 +211,27 @@ func mountInside(t *tree, p, kind, data string, flags uintptr) error {
 	defer closeFD(fd)
 	if err := unix.Mount(kind, fdPath(fd), kind, flags, data); err != nil {
 		return fmt.Errorf("%s cannot be mounted: %w", p, err)
+	}
+	return nil
+}
+
+// bindInside puts a directory of the image into the place of another one; where that is missing, nobody can write to it.
+func bindInside(t *tree, from, at string) error {
+	own, err := t.open(from, unix.O_PATH|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return fmt.Errorf("%s cannot be opened: %w", from, err)
+	}
+	defer closeFD(own)
+	fd, err := t.open(at, unix.O_PATH|unix.O_DIRECTORY, 0)
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s cannot be opened: %w", at, err)
+	}
+	defer closeFD(fd)
+	if err := unix.Mount(fdPath(own), fdPath(fd), "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("%s cannot be put in the place of %s: %w", from, at, err)
 	}
 	return nil
 }

@@ -33,9 +33,18 @@ func Allowed(p plan.Plan, unknown bool) error {
 		"cannot install %s %s: nothing documents it for this host; nothing was changed", p.Chosen.Stack, p.Chosen.Version)
 }
 
+// Consented stops before a stack that nobody maintains, unless the user takes it by name.
+func Consented(p plan.Plan, eol bool) error {
+	if eol || p.Verdict != plan.Install || !plan.NeedsConsent(p) {
+		return nil
+	}
+	return fault.New(fault.Stopped, "not-maintained", "the warnings of `rdmactl plan` say what that means; --accept-eol takes it",
+		"cannot install %s %s: nobody maintains it any more; nothing was changed", p.Chosen.Stack, p.Chosen.Version)
+}
+
 // bringsStack says that the plan brings a stack, not only files beside one that is there.
 func bringsStack(p plan.Plan) bool {
 	return slices.ContainsFunc(p.Steps, func(s plan.Step) bool {
-		return slices.Contains([]plan.Kind{plan.KindPackages, plan.KindRepository, plan.KindBuild, plan.KindActivate}, s.Kind)
+		return slices.Contains([]plan.Kind{plan.KindPackages, plan.KindRepository, plan.KindBuild, plan.KindActivate, plan.KindVendorScript}, s.Kind)
 	})
 }

@@ -42,6 +42,21 @@ func TestAble(t *testing.T) {
 	}
 }
 
+func TestConsented(t *testing.T) {
+	old := plan.Plan{Verdict: plan.Install, Chosen: &plan.Choice{Stack: "ofed", Version: "4.17-1"}, Steps: []plan.Step{{ID: "vendor-script", Kind: plan.KindVendorScript}}}
+	var f *fault.Error
+	if err := Consented(old, false); !errors.As(err, &f) || f.Kind != fault.Stopped || f.Code != "not-maintained" || f.Hint == "" {
+		t.Errorf("a stack that nobody maintains was let through: %v", err)
+	}
+	living := old
+	living.Chosen = &plan.Choice{Stack: "mlnx-ofed", Version: "24.10-2.1.8.0"}
+	for _, err := range []error{Consented(old, true), Consented(living, false), Consented(plan.Plan{Verdict: plan.NothingToDo, Chosen: old.Chosen}, false)} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestAllowed(t *testing.T) {
 	unknown := plan.Plan{Verdict: plan.Install, Chosen: &plan.Choice{Stack: "mlnx-ofed", Version: "24.10-4.1.4.0", Status: plan.Unknown}, Steps: []plan.Step{{ID: "repository", Kind: plan.KindRepository}}}
 	var f *fault.Error

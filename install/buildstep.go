@@ -79,17 +79,12 @@ func (x *buildStep) request(s plan.Step) (build.Request, error) {
 // ready says before anything changes what would stop the build: no source, nothing that proves it, or a
 // directory in its place that is someone else's.
 func (x *buildStep) ready(s plan.Step) error {
+	if err := x.sourceProven(s); err != nil {
+		return err
+	}
 	req, err := x.request(s)
 	if err != nil {
 		return err
-	}
-	const hint = "give the source with --source (a tarball, a .dsc, a directory or an address) and --sha256, or --signature and --key"
-	switch {
-	case req.Source.Location == "":
-		return fault.New(fault.Stopped, "no-source", hint, "cannot build %s: no source is named", s.Changes.Build.Version)
-	case req.Source.SHA256 == "" && req.Source.Signature == "" && len(req.Source.Keyrings) == 0 && !req.Source.TrustDirectory:
-		return fault.New(fault.Stopped, "source-not-verified", hint+"; a directory of your own is taken with --trust-source",
-			"cannot build from %s: nothing proves that it is what it is taken for", req.Source.Location)
 	}
 	h, err := x.run.buildHost()
 	if err != nil {
@@ -102,6 +97,25 @@ func (x *buildStep) ready(s plan.Step) error {
 	if state.Exists && state.Manifest == nil {
 		return fault.New(fault.Stopped, "prefix-taken", "move it away, or name another prefix in a profile of your own",
 			"cannot build into %s: it is there already, and not by rdmactl", req.Prefix)
+	}
+	return nil
+}
+
+// sourceProven stops a build without a source, and one whose source nothing proves.
+func (x *buildStep) sourceProven(s plan.Step) error {
+	req, err := x.request(s)
+	if err != nil {
+		return err
+	}
+	const hint = "give the source with --source (a tarball, a .dsc, a directory or an address) and --sha256, or --signature and --key"
+	switch {
+	case req.Source.Location == "":
+		return fault.New(fault.Stopped, "no-source", "fetch "+upstreamAddress(s.Changes.Build.Version)+", compare its SHA-256 with the one in a source package of a distribution that you trust (Checksums-Sha256 of its .dsc), "+
+			"and give the file with --source and --sha256; or that .dsc itself with --key",
+			"cannot build %s: no source is named, and nothing that rdmactl knows proves upstream's archive", s.Changes.Build.Version)
+	case req.Source.SHA256 == "" && req.Source.Signature == "" && len(req.Source.Keyrings) == 0 && !req.Source.TrustDirectory:
+		return fault.New(fault.Stopped, "source-not-verified", hint+"; a directory of your own is taken with --trust-source",
+			"cannot build from %s: nothing proves that it is what it is taken for", req.Source.Location)
 	}
 	return nil
 }
@@ -172,4 +186,10 @@ func (x *buildStep) undo(_ context.Context, s plan.Step, rec record) (undone, er
 		out.notes = append(out.notes, fmt.Sprintf("%s has files that were changed or added since, and is kept with them", s.Changes.Build.Prefix))
 	}
 	return out, nil
+}
+
+// upstreamAddress is where upstream puts the archive of a release. It has the manual pages ready-made, which the
+// archives that the site makes of a tag have not; no checksum or signature is beside it.
+func upstreamAddress(version string) string {
+	return "https://github.com/linux-rdma/rdma-core/releases/download/v" + version + "/rdma-core-" + version + ".tar.gz"
 }

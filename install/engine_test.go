@@ -46,6 +46,7 @@ type bench struct {
 	m    *fakeManager
 	env  Env
 	opts Options
+	was  fakeDB // the package database before a run
 }
 
 func newBench(t *testing.T) *bench {
@@ -307,6 +308,9 @@ func TestInterrupt(t *testing.T) {
 		wantKind(t, err, fault.Interrupted)
 		if b.state(rep.RunID) != journal.Interrupted {
 			t.Errorf("state %s", b.state(rep.RunID))
+		}
+		if rep.Verdict != VerdictInterrupted {
+			t.Errorf("the history says interrupted, and the report %s", rep.Verdict)
 		}
 		for _, s := range rep.Steps {
 			if s.ID == at && s.Status != "undone" {

@@ -37,6 +37,8 @@ type Env struct {
 
 	// transport is for the keys of repositories; nil is the network.
 	transport http.RoundTripper
+	// packager builds packages from a source; nil is package build.
+	packager *packager
 	// settle is how long a verification after a boot is tried again; 0 is settleLimit. Tests shorten it.
 	settle time.Duration
 	// hook is called before and after each journal entry; tests end the process there.

@@ -70,6 +70,9 @@ func encode(v any) (json.RawMessage, error) {
 func (r *run) executorOf(s plan.Step) (executor, error) {
 	switch s.Kind {
 	case plan.KindPackages:
+		if s.Changes.BuiltBy != "" {
+			return &builtPackagesStep{packagesStep{run: r}}, nil
+		}
 		return &packagesStep{run: r}, nil
 	case plan.KindFiles:
 		return &filesStep{run: r}, nil
@@ -80,6 +83,9 @@ func (r *run) executorOf(s plan.Step) (executor, error) {
 	case plan.KindServices:
 		return &servicesStep{run: r}, nil
 	case plan.KindBuild:
+		if s.Changes.Build != nil && s.Changes.Build.Packages != "" {
+			return &packageBuildStep{buildStep: buildStep{run: r}}, nil
+		}
 		return &buildStep{run: r}, nil
 	case plan.KindUse:
 		return &useStep{run: r}, nil
@@ -89,8 +95,12 @@ func (r *run) executorOf(s plan.Step) (executor, error) {
 		return &initramfsStep{run: r}, nil
 	case plan.KindRemove:
 		return &removeStep{run: r}, nil
+	case plan.KindHold:
+		return &holdStep{run: r}, nil
 	case plan.KindActivate:
 		return &activateStep{run: r}, nil
+	case plan.KindVendorScript:
+		return &vendorScriptStep{run: r}, nil
 	case plan.KindVerify:
 		return &verifyStep{run: r}, nil
 	}

@@ -28,6 +28,8 @@ type fakeHost struct {
 	ran   []string
 	fails map[string]string // command line -> what it says on stderr, ending with 1
 	free  int64             // KiB that df tells
+	// script is what a vendor's installer does, a program below /srv.
+	script func(host.Command) host.Result
 }
 
 func newFakeHost(t *testing.T) *fakeHost {
@@ -281,6 +283,11 @@ func (h *fakeHost) Run(_ context.Context, cmd host.Command) (host.Result, error)
 		}
 		go func() { _ = worker.Wait() }()
 	default:
+		if h.script != nil && strings.HasPrefix(cmd.Argv[0], "/srv/") {
+			res = h.script(cmd)
+			res.Argv = cmd.Argv
+			return res, nil
+		}
 		h.t.Fatalf("unexpected command %q", line)
 	}
 	return res, nil

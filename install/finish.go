@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -118,6 +119,14 @@ func bootID(h host.Reader) string {
 		return ""
 	}
 	return strings.TrimSpace(string(data))
+}
+
+// inMemory says that the modules in memory are those of the run: it replaced modules on disk, and the host has been
+// booted since.
+func (r *run) inMemory() bool {
+	boot := bootOf(r.journal.Entries)
+	replaced := slices.ContainsFunc(r.plan.Steps, func(s plan.Step) bool { return s.Kind == plan.KindInitramfs })
+	return r.plan.Reboot && replaced && boot != "" && boot != r.bootID()
 }
 
 // bootOf is the boot in which a run was last carried out.

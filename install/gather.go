@@ -74,8 +74,7 @@ func RepositoriesOf(ctx context.Context, p plan.Plan, keys []string, now time.Ti
 			continue
 		}
 		if c.Bundle != nil {
-			return nil, fault.New(fault.Stopped, "source-packed", "unpack it, and name the directory of its repository with --source; or carry that file itself, and give it to `rdmactl install --source`",
-				"cannot take packages from %s: it is packed", web.Public(c.Origin()))
+			return nil, fmt.Errorf("cannot take packages from %s: it is packed", web.Public(c.Origin()))
 		}
 		const hint = "get the vendor's public key over a way that you trust, and give it with --key FILE"
 		candidates := keys

@@ -87,7 +87,7 @@ func openImage(at, name string) (*Image, error) {
 // rule is refused: its programs are run as root.
 func (im *Image) OpenRuns() error {
 	if os.Geteuid() != 0 {
-		return notRoot()
+		return fault.New(fault.Stopped, "not-root", "run it with sudo: an image keeps the journals of its runs, which are root's to read", "cannot use the image %s: not root", im.name)
 	}
 	info, err := im.host.Directory().Stat()
 	if err != nil {
@@ -149,6 +149,9 @@ func (im *Image) hold(have *os.File, dir string) (*os.File, error) {
 }
 
 func (im *Image) faulty(dir string, err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return fault.New(fault.Stopped, "not-root", "run it with sudo, or as a user who may read the image", "cannot use %s of the image %s: %w", dir, im.name, err)
+	}
 	return fault.New(fault.Stopped, "image-faulty", "look what stands there in the image", "cannot use %s of the image %s: %w", dir, im.name, err)
 }
 
@@ -212,15 +215,21 @@ func (im *Image) Kernel(asked string) (string, error) {
 			kernels = append(kernels, name)
 		}
 	}
+	return ChooseKernel(im.name, kernels, asked)
+}
+
+// ChooseKernel settles which of its kernels the image with that name is planned for: the one that is asked for, else
+// the only one. Empty is for an image without any.
+func ChooseKernel(image string, kernels []string, asked string) (string, error) {
 	switch {
 	case asked != "" && (len(kernels) == 0 || slices.Contains(kernels, asked)):
 		return asked, nil
 	case asked != "":
 		return "", fault.New(fault.Usage, "kernel-not-in-image", "install that kernel in the image, or name one that it has",
-			"cannot use --kernel %s: the image %s has %s", asked, im.name, strings.Join(kernels, ", "))
+			"cannot use --kernel %s: the image %s has %s", asked, image, strings.Join(kernels, ", "))
 	case len(kernels) > 1:
 		return "", fault.New(fault.Usage, "kernel-not-named", "name one with --kernel",
-			"cannot tell which kernel the image %s will run: it has %s", im.name, strings.Join(kernels, ", "))
+			"cannot tell which kernel the image %s will run: it has %s", image, strings.Join(kernels, ", "))
 	case len(kernels) == 1:
 		return kernels[0], nil
 	}

@@ -225,11 +225,23 @@ func TestMigrationAndBack(t *testing.T) {
 	if again, err := b.starts(migrationPlan()); err != nil || again.Changed {
 		t.Errorf("a second run: %+v, %v", again, err)
 	}
-	if _, err := b.rollback(); err != nil {
-		t.Fatal(err)
+	if rep, err := b.rollback(); err != nil || rep.RebootRequired { // of modules that no boot has loaded
+		t.Fatalf("%+v, %v", rep, err)
 	}
 	if diff := cmp.Diff(before, b.h.tree()); diff != "" {
 		t.Errorf("rolled back (-before +after):\n%s", diff)
+	}
+}
+
+// TestRollbackAfterTheBoot: the modules of the run are in memory until the next boot.
+func TestRollbackAfterTheBoot(t *testing.T) {
+	b := migrationBench(t, "")
+	if _, err := b.starts(migrationPlan()); err != nil {
+		t.Fatal(err)
+	}
+	b.reboot()
+	if rep, err := b.rollback(); err != nil || !rep.RebootRequired {
+		t.Fatalf("%+v, %v", rep, err)
 	}
 }
 

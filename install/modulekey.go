@@ -19,6 +19,7 @@ import (
 
 	"github.com/rdmactl/rdmactl/host"
 	"github.com/rdmactl/rdmactl/internal/fault"
+	"github.com/rdmactl/rdmactl/plan"
 )
 
 // keyPair is where a tool that signs modules looks for its key, and makes one of its own if there is none.
@@ -128,14 +129,22 @@ func readSmall(name string) (data []byte, err error) {
 	return data, err
 }
 
+// Needed refuses the key for a plan in which DKMS signs nothing with it.
+func (k ModuleKey) Needed(p plan.Plan) error {
+	if c := p.Chosen; c == nil || c.Modules != "dkms" {
+		return fault.New(fault.Stopped, "module-key-unused", "leave --module-key away", "cannot sign modules with %s: the plan builds none with DKMS", k.Key)
+	}
+	return nil
+}
+
 // moduleKeyReady checks the key before anything changes.
 func (r *run) moduleKeyReady() error {
 	k := r.order.ModuleKey
 	if k == nil {
 		return nil
 	}
-	if c := r.plan.Chosen; c == nil || c.Modules != "dkms" {
-		return fault.New(fault.Stopped, "module-key-unused", "leave --module-key away", "cannot sign modules with %s: the plan builds none with DKMS", k.Key)
+	if err := k.Needed(r.plan); err != nil {
+		return err
 	}
 	if _, _, err := k.read(); err != nil {
 		return err

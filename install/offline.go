@@ -112,11 +112,16 @@ func OfflineManager(ctx context.Context, h host.Writer, manager string, o Offlin
 	if !ok {
 		return nil, fault.New(fault.Stopped, "manager-not-supported", "", "cannot install from a bundle with %s", base.Name())
 	}
-	pm, err := sealed.WithOnly(ctx, path.Join(o.Dir, "lists-of-a-dry-run"), []pkgmgr.Repository{o.Repository})
+	dir := path.Join(o.Dir, "lists-of-a-dry-run")
+	pm, err := sealed.WithOnly(ctx, dir, []pkgmgr.Repository{o.Repository})
 	if err != nil {
 		return nil, managerFault("cannot use the bundle's repository", err)
 	}
-	if _, err := pm.Refresh(ctx); err != nil {
+	_, err = pm.Refresh(ctx)
+	if u, ok := pm.(pkgmgr.Untrusting); ok { // lists that were read are not verified again
+		err = errors.Join(err, u.Untrust(ctx, dir))
+	}
+	if err != nil {
 		return nil, managerFault("cannot trust the bundle's repository", err)
 	}
 	return pm, nil

@@ -316,7 +316,11 @@ func (x *packagesStep) stopper(ctx context.Context, _ plan.Step, rec record) err
 	if err != nil || undo.Empty() {
 		return err
 	}
-	actions, err := x.run.pm.SolveUndo(ctx, undo)
+	pm, err := x.run.unheld(ctx)
+	if err != nil {
+		return err
+	}
+	actions, err := pm.SolveUndo(ctx, undo)
 	if err != nil {
 		return err
 	}

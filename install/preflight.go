@@ -37,6 +37,12 @@ func (r *run) preflight(ctx context.Context) error {
 		return err
 	}
 	for _, s := range r.plan.Steps {
+		if s.Kind == plan.KindBuild && s.Changes.Build != nil && s.Changes.Build.Packages != "" {
+			if err := (&packageBuildStep{buildStep: buildStep{run: r}}).ready(ctx, s); err != nil {
+				return err
+			}
+			continue
+		}
 		if s.Kind == plan.KindBuild {
 			if err := (&buildStep{run: r}).ready(s); err != nil {
 				return err
@@ -46,7 +52,13 @@ func (r *run) preflight(ctx context.Context) error {
 	if err := r.readyRepositories(ctx); err != nil {
 		return err
 	}
+	if err := r.readyHolds(ctx); err != nil {
+		return err
+	}
 	if err := r.packagesReady(ctx); err != nil {
+		return err
+	}
+	if err := r.scriptsReady(ctx); err != nil {
 		return err
 	}
 	if err := r.takeBaseline(ctx); err != nil {
@@ -118,7 +130,11 @@ func (r *run) packagesReady(ctx context.Context) error {
 			return err
 		}
 	}
-	requests, left, err := requestsOf(ctx, r.pm, r.plan, db)
+	unheld, err := r.unheld(ctx)
+	if err != nil {
+		return err
+	}
+	requests, left, err := requestsOf(ctx, unheld, r.plan, db)
 	if err != nil {
 		return err
 	}
@@ -126,6 +142,9 @@ func (r *run) packagesReady(ctx context.Context) error {
 		if err := r.note("%s", reason.Text); err != nil {
 			return err
 		}
+	}
+	if err := r.buildRequests(ctx, db, requests); err != nil {
+		return err
 	}
 	if err := r.recordedRequests(requests); err != nil {
 		return err
@@ -197,6 +216,9 @@ func needsPackages(p plan.Plan, db pkgmgr.Database) bool {
 func requestsOf(ctx context.Context, solver pkgmgr.Solver, p plan.Plan, db pkgmgr.Database) (map[string]pkgmgr.Request, []plan.Reason, error) {
 	names := []string{}
 	for _, s := range p.Steps {
+		if s.Changes.BuiltBy != "" {
+			continue // see buildRequests
+		}
 		for _, c := range s.Changes.Packages {
 			if c.Action == "install" || c.Action == "upgrade" {
 				names = append(names, c.Name)
@@ -215,7 +237,7 @@ func requestsOf(ctx context.Context, solver pkgmgr.Solver, p plan.Plan, db pkgmg
 	left := []plan.Reason{}
 	missing := []string{}
 	for _, s := range p.Steps {
-		if s.Kind != plan.KindPackages {
+		if s.Kind != plan.KindPackages || s.Changes.BuiltBy != "" {
 			continue
 		}
 		req := pkgmgr.Request{Install: []pkgmgr.Want{}}
@@ -257,11 +279,18 @@ func requestsOf(ctx context.Context, solver pkgmgr.Solver, p plan.Plan, db pkgmg
 		if restoring(p) {
 			hint = "add a repository of the distribution's, then run `" + refresh + "`; `rdmactl uninstall --to-profile none` takes the stack away and leaves none"
 		}
-		return nil, nil, fault.New(fault.Stopped, "package-not-found", hint,
+		found := fault.New(fault.Stopped, "package-not-found", hint,
 			"cannot install %s: no repository has it (%s)", strings.Join(missing, ", "), looked)
+		if len(sources) == 0 {
+			found.Err = errNoLists
+		}
+		return nil, nil, found
 	}
 	return requests, left, nil
 }
+
+// errNoLists says that the package manager has read the list of no repository yet, so that it knows no package at all.
+var errNoLists = errors.New("the list of no repository is here")
 
 // joint is all that the plan asks for, for one answer of the solver and one download.
 func joint(p plan.Plan, requests map[string]pkgmgr.Request) pkgmgr.Request {
@@ -442,6 +471,9 @@ func (r *run) freeBytes(ctx context.Context, dirs ...string) ([]fileSystem, erro
 
 // stage downloads and keeps everything, so that from here on nothing from outside is needed.
 func (r *run) stage(ctx context.Context) error {
+	if err := r.keepForScripts(ctx); err != nil {
+		return err
+	}
 	if len(r.solution.Actions) == 0 {
 		return nil
 	}

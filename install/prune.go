@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/rdmactl/rdmactl/install/journal"
+	"github.com/rdmactl/rdmactl/plan"
 )
 
 // PruneSchema names the JSON form of Pruned.
@@ -22,7 +23,8 @@ type Pruned struct {
 }
 
 // Prune forgets all but the newest keep runs with what they kept for a rollback. A run that is unfinished, that
-// could not be undone, or that awaits a reboot stays: it is still needed.
+// could not be undone, or that awaits a reboot stays: it is still needed. So does one whose holds on packages stand:
+// without its journal they would be taken for the administrator's.
 func Prune(env Env, keep int) (Pruned, error) {
 	out := Pruned{Schema: PruneSchema, Runs: []string{}, Kept: []string{}}
 	paths := env.Paths.orDefault()
@@ -46,12 +48,16 @@ func prune(env Env, paths Paths, keep int, out *Pruned) error {
 	if err != nil {
 		return err
 	}
+	holds, err := OwnHolds(paths)
+	if err != nil {
+		return err
+	}
 	for _, id := range ids[:max(0, len(ids)-keep)] {
 		needed, err := stillNeeded(store, id)
 		if err != nil {
 			return err
 		}
-		if needed {
+		if needed || slices.ContainsFunc(holds, func(h plan.OwnHold) bool { return h.Run == id }) {
 			out.Kept = append(out.Kept, id)
 			continue
 		}

@@ -74,6 +74,9 @@ func sourcesNeeded(env Env, store journal.Store) (func(dir string) bool, error) 
 			if r := s.Changes.Repository; r != nil && r.Bundle != nil {
 				byRuns[r.Bundle.Dir()] = true
 			}
+			if x := s.Changes.Script; x != nil && x.Bundle != nil {
+				byRuns[x.Bundle.Dir()] = true
+			}
 		}
 	}
 	var configured strings.Builder

@@ -88,18 +88,18 @@ func (r *run) changes() []string {
 	}
 	for _, s := range r.plan.Steps {
 		switch s.Kind {
-		case plan.KindPackages:
+		case plan.KindPackages, plan.KindVendorScript:
 			downloads, installed := r.pm.Directories()
 			add(downloads)
 			add(installed)
 			add("/etc")
 		case plan.KindBuild:
-			if s.Changes.Build != nil {
+			if s.Changes.Build != nil && s.Changes.Build.Packages == "" {
 				add(path.Dir(s.Changes.Build.Prefix))
 			}
 		case plan.KindInitramfs:
 			add("/boot")
-		case plan.KindRepository, plan.KindUse:
+		case plan.KindRepository, plan.KindUse, plan.KindHold:
 			add("/etc")
 		}
 		for _, f := range s.Changes.Files {

@@ -21,6 +21,8 @@ const (
 	VerdictStopped     = "stopped"
 	VerdictFailed      = "failed"
 	VerdictRolledBack  = "rolled-back"
+	// VerdictInterrupted is of a run, or of a rollback of one, that a signal ended: what was done is undone or kept whole.
+	VerdictInterrupted = "interrupted"
 )
 
 // RunReport is what a run came to, `install -o json` and `rollback -o json`.
@@ -104,6 +106,9 @@ func verdictOf(e journal.Entry) string {
 	if (e.State == journal.Done || e.State == journal.AwaitingReboot) && e.Exit == int(fault.Stopped) {
 		return VerdictStopped // a rollback that was not begun, or a run finished before its reboot
 	}
+	if e.Exit == int(fault.Interrupted) {
+		return VerdictInterrupted
+	}
 	switch e.State {
 	case journal.Done, journal.AwaitingReboot:
 		if !e.Changed {
@@ -118,7 +123,7 @@ func verdictOf(e journal.Entry) string {
 		}
 		return VerdictStopped
 	case journal.Interrupted:
-		return VerdictStopped
+		return VerdictInterrupted
 	}
 	return VerdictFailed
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rdmactl/rdmactl/host"
 	"github.com/rdmactl/rdmactl/install/pkgmgr"
 	"github.com/rdmactl/rdmactl/internal/fault"
 	"github.com/rdmactl/rdmactl/internal/openpgpkey"
@@ -122,7 +123,10 @@ func (r *run) readyRepositories(ctx context.Context) error {
 	if r.order.Offline != nil {
 		return r.seal(ctx)
 	}
-	var repos []pkgmgr.Repository
+	repos, err := r.builtRepository()
+	if err != nil {
+		return err
+	}
 	for _, s := range r.plan.Steps {
 		if s.Kind != plan.KindRepository {
 			continue
@@ -133,7 +137,7 @@ func (r *run) readyRepositories(ctx context.Context) error {
 		if err := r.unpackSource(ctx, s); err != nil {
 			return err
 		}
-		if err := r.reachable(*s.Changes.Repository); err != nil {
+		if err := reachable(r.host, *s.Changes.Repository); err != nil {
 			return err
 		}
 		if err := r.keepKey(ctx, s); err != nil {
@@ -161,12 +165,12 @@ func (r *run) readyRepositories(ctx context.Context) error {
 }
 
 // reachable refuses a folder of the build host as the repository of an image, whose programs see the image alone.
-func (r *run) reachable(c plan.RepositoryChange) error {
+func reachable(h host.Reader, c plan.RepositoryChange) error {
 	dir := strings.TrimPrefix(c.URL, "file:")
-	if !r.inImage() || c.Bundle != nil || !strings.HasPrefix(dir, "/") {
+	if h.Told().Kind != "root" || c.Bundle != nil || !strings.HasPrefix(dir, "/") {
 		return nil
 	}
-	_, err := r.host.Stat(dir)
+	_, err := h.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fault.New(fault.Stopped, "source-outside-image", "give its address on a web server, copy it into the image, or give the packed bundle: that is unpacked inside",
 			"cannot use the repository %s: the image has no such directory, and its package manager sees the image only", dir)
@@ -183,7 +187,10 @@ func (r *run) restage(ctx context.Context) error {
 	if r.order.Offline != nil {
 		return r.seal(ctx)
 	}
-	var repos []pkgmgr.Repository
+	repos, err := r.builtRepository()
+	if err != nil {
+		return err
+	}
 	for _, s := range r.plan.Steps {
 		if s.Kind != plan.KindRepository {
 			continue
@@ -217,7 +224,7 @@ func (r *run) stagingDir() string {
 // untrust takes the keys that staging gave to the package database out of it again, since rpm's outlive the files of a
 // repository, and removes what was unpacked. It is called when nothing of the run is left.
 func (r *run) untrust(ctx context.Context) error {
-	return errors.Join(r.forgetSources(), r.untrustKeys(ctx))
+	return errors.Join(r.forgetSources(), r.forgetPackaging(), r.untrustKeys(ctx))
 }
 
 func (r *run) untrustKeys(ctx context.Context) error {

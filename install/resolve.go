@@ -31,8 +31,15 @@ func resolve(ctx context.Context, solver pkgmgr.Solver, p plan.Plan) (plan.Solut
 	if err != nil {
 		return none, nil, managerFault("cannot read the package database", err)
 	}
+	if err := canHold(solver, p); err != nil {
+		return none, nil, err
+	}
 	if !needsPackages(p, db) {
 		return none, nil, nil
+	}
+	if slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return s.ID == plan.ReleaseStep }) {
+		return none, []plan.Reason{{Code: "not-resolved", Source: solver.Name(), Text: "holds that an earlier run set are in the way of an answer; `install` asks the package manager " +
+			"what the host without them gets, before anything changes"}}, nil
 	}
 	for _, s := range p.Steps {
 		if s.Kind == plan.KindRepository && s.Changes.Repository != nil {
@@ -41,12 +48,20 @@ func resolve(ctx context.Context, solver pkgmgr.Solver, p plan.Plan) (plan.Solut
 		}
 	}
 	requests, left, err := requestsOf(ctx, solver, p, db)
+	if errors.Is(err, errNoLists) { // a run would read them
+		return none, []plan.Reason{{Code: "not-resolved", Source: solver.Name(), Text: "the list of no repository has been read here; `install` reads them " +
+			"and asks the package manager before anything changes, and stops where no repository is configured that has the packages"}}, nil
+	}
 	if err != nil {
 		return none, nil, err
 	}
 	if len(turns(p, requests)) > 1 {
 		return none, append(left, plan.Reason{Code: "not-resolved", Source: solver.Name(), Text: "the old release is removed in a transaction of its own; `install` asks the package manager " +
 			"what the host without it gets, before anything changes"}), nil
+	}
+	if s, ok := takesBuilt(p); ok {
+		left = append(left, plan.Reason{Code: "not-resolved", Source: solver.Name(), Text: fmt.Sprintf("the %d packages of step %s are built first, and so is not known what else they need; `install` asks the package manager "+
+			"before it changes any of them", len(s.Changes.Packages), s.ID)})
 	}
 	if m, ok := solver.(pkgmgr.Unmeeting); ok && restoring(p) {
 		unmet, err := m.Unmet(ctx)
@@ -91,6 +106,9 @@ func DryRun(ctx context.Context, env Env, p plan.Plan, allowed []string, out io.
 			return rep, err
 		}
 	}
+	if err := sourcesUsable(env.Host, p); err != nil {
+		return rep, err
+	}
 	sol, left, err := resolve(ctx, solver, p)
 	if err != nil {
 		return rep, err
@@ -100,6 +118,14 @@ func DryRun(ctx context.Context, env Env, p plan.Plan, allowed []string, out io.
 	if err := unannounced(p, sol, allowed); err != nil {
 		return rep, err
 	}
+	for _, s := range p.Steps {
+		if s.Kind != plan.KindVendorScript || s.Changes.Script == nil {
+			continue
+		}
+		if _, err := removalOf(ctx, solver, s, allowed); err != nil && !errors.Is(err, host.ErrNotAllowed) {
+			return rep, err
+		}
+	}
 	if _, err := io.WriteString(out, dryRunText(p, sol, left)); err != nil {
 		return rep, fmt.Errorf("cannot print: %w", err)
 	}
@@ -108,6 +134,25 @@ func DryRun(ctx context.Context, env Env, p plan.Plan, allowed []string, out io.
 		rep.Verdict = VerdictDone
 	}
 	return rep, nil
+}
+
+// sourcesUsable refuses a source that a run would refuse, as far as it can be told without unpacking it.
+func sourcesUsable(h host.Reader, p plan.Plan) error {
+	for _, s := range p.Steps {
+		c := s.Changes.Repository
+		if s.Kind != plan.KindRepository || c == nil {
+			continue
+		}
+		if c.Bundle != nil {
+			if err := proven(s); err != nil {
+				return err
+			}
+		}
+		if err := reachable(h, *c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // wouldChange says whether a run has anything to do, as far as it can be told beforehand: a step of
@@ -162,6 +207,14 @@ func actionsOf(s plan.Step, sol plan.Solution) []string {
 			}
 		}
 	}
+	if c := s.Changes.Hold; c != nil {
+		for _, h := range c.Packages {
+			lines = append(lines, strings.TrimSpace(c.Action+" "+h.Name+" "+h.Version))
+		}
+		if c.Brought {
+			lines = append(lines, c.Action+" every other package of the vendor's stack that is there by then")
+		}
+	}
 	for _, tree := range s.Changes.Trees {
 		lines = append(lines, "remove "+tree+" (where it is there and no package owns it)")
 	}
@@ -174,6 +227,12 @@ func actionsOf(s plan.Step, sol plan.Solution) []string {
 	}
 	for _, c := range s.Changes.Services {
 		lines = append(lines, strings.TrimSpace("systemctl "+c.Action+" "+c.Name))
+	}
+	if s.Changes.Script != nil {
+		for _, c := range s.Changes.Packages {
+			lines = append(lines, map[string]string{"replace": "remove ", "exclude": "keep out "}[c.Action]+c.Name)
+		}
+		lines = append(lines, "run "+s.Changes.Script.Command())
 	}
 	if s.Kind == plan.KindUdev {
 		lines = append(lines, "udevadm control --reload, trigger "+strings.Join(s.Changes.Subsystems, " "))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rdmactl/rdmactl/host"
+	"github.com/rdmactl/rdmactl/install/build"
 	"github.com/rdmactl/rdmactl/install/journal"
 	"github.com/rdmactl/rdmactl/install/pkgmgr"
 	"github.com/rdmactl/rdmactl/internal/fault"
@@ -33,14 +34,17 @@ type run struct {
 	solution plan.Solution
 	turns    []turn              // of the package manager, from the preflight
 	old      []pkgmgr.OldPackage // kept by staging
-	baseline string              // verdict before the run, empty if not tested
-	verify   string              // verdict at the end
-	changed  bool
+	// packaging is the source whose packages the plan builds, unpacked by the preflight.
+	packaging *build.Packaging
+	baseline  string                   // verdict before the run, empty if not tested
+	verify    string                   // verdict at the end
+	scripts   map[string]scriptRemoval // of vendors' installers by step, from the preflight
+	changed   bool
 }
 
 // openRun takes the lock for a run and opens its journal, plan and log.
 func openRun(env Env, id string) (*run, error) {
-	r := &run{env: env, paths: env.Paths.orDefault(), requests: map[string]pkgmgr.Request{}}
+	r := &run{env: env, paths: env.Paths.orDefault(), requests: map[string]pkgmgr.Request{}, scripts: map[string]scriptRemoval{}}
 	lock, err := journal.Acquire(r.paths.Lock, journal.Holder{Run: id, PID: os.Getpid()})
 	if err != nil {
 		return nil, lockFault(err)
@@ -214,8 +218,11 @@ func (r *run) end(state journal.State, exit fault.Kind, problem error) error {
 		r.release()
 	}
 	e := journal.Entry{Event: journal.RunEnded, State: state, Exit: int(exit), Changed: r.changed, Verify: r.verify}
-	if state == journal.AwaitingReboot {
+	switch state {
+	case journal.AwaitingReboot:
 		e.Reboot = r.changed
+	case journal.RolledBack:
+		e.Reboot = r.inMemory()
 	}
 	if problem != nil {
 		e.Problem = problemOf(problem)
@@ -272,6 +279,9 @@ func (r *run) ready(ctx context.Context, resume bool) error {
 		if err := r.restage(ctx); err != nil {
 			return err
 		}
+		if err := r.takeBackScripts(context.WithoutCancel(ctx)); err != nil {
+			return err
+		}
 		if err := r.repair(ctx); err != nil {
 			return err
 		}
@@ -309,7 +319,7 @@ func (r *run) repair(ctx context.Context) error {
 
 func (r *run) touchesPackages() bool {
 	for _, s := range r.plan.Steps {
-		if s.Kind == plan.KindPackages {
+		if s.Kind == plan.KindPackages || s.Kind == plan.KindVendorScript {
 			return true
 		}
 	}

@@ -72,15 +72,16 @@ func (r *run) solveAll(ctx context.Context) (plan.Solution, error) {
 
 // after is the package manager for the host without some packages.
 func (r *run) after(ctx context.Context, gone []string) (pkgmgr.Manager, error) {
-	if len(gone) == 0 {
-		return r.pm, nil
+	pm, err := r.unheld(ctx)
+	if err != nil || len(gone) == 0 {
+		return pm, err
 	}
-	f, ok := r.pm.(pkgmgr.Foreseeing)
+	f, ok := pm.(pkgmgr.Foreseeing)
 	if !ok {
 		return nil, fault.New(fault.Stopped, "manager-not-supported", "remove the old release by hand, then run again",
 			"cannot tell what the host would get after the old release is removed: %s cannot be asked that", r.pm.Name())
 	}
-	pm, err := f.After(ctx, r.paths.runInside(r.journal.ID)+"/foreseen", gone)
+	pm, err = f.After(ctx, r.paths.runInside(r.journal.ID)+"/foreseen", gone)
 	if err != nil {
 		return nil, managerFault("cannot foresee the host without the old release", err)
 	}

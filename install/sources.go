@@ -204,12 +204,16 @@ func (r *run) fillSource(ctx context.Context, sources *os.Root, part string, b p
 	}
 	defer into.Close() // files in it are closed with an error
 	is := matrix.HoldingFile{SHA256: b.SHA256, Folder: b.Folder, Repository: b.Repository, Entries: b.Entries, Bytes: b.Bytes}
-	if err := holdings.Unpack(ctx, path.Base(b.File), file, info.Size(), is, into); err != nil {
+	unpack := holdings.Unpack
+	if b.Whole {
+		unpack = holdings.UnpackPrograms
+	}
+	if err := unpack(ctx, path.Base(b.File), file, info.Size(), is, into); err != nil {
 		return nil, err
 	}
 	m = &mark{SHA256: b.SHA256}
 	if b.OwnIndex {
-		if m.Key, err = r.ownIndex(ctx, into, strings.TrimPrefix(strings.TrimPrefix(b.Place(), path.Join(b.Dir(), "repository")), "/")); err != nil {
+		if m.Key, err = ownIndex(ctx, into, indexAt(b), r.host.Now()); err != nil {
 			return nil, err
 		}
 	}
@@ -225,21 +229,18 @@ func (r *run) fillSource(ctx context.Context, sources *os.Root, part string, b p
 
 // ownIndex makes the index of a repository that nobody signed, signs it by a key that is forgotten with this call,
 // and gives the public one.
-func (r *run) ownIndex(ctx context.Context, into *os.Root, at string) (string, error) {
-	if at == "" {
-		at = "."
-	}
+func ownIndex(ctx context.Context, into *os.Root, at string, now time.Time) (string, error) {
 	folder, err := into.OpenRoot(at)
 	if err != nil {
 		return "", fmt.Errorf("cannot open the repository: %w", err)
 	}
 	defer folder.Close() // files in it are closed with an error
-	signer, err := bundle.NewSigner(r.host.Now())
+	signer, err := bundle.NewSigner(now)
 	if err != nil {
 		return "", err
 	}
 	if _, err := folder.Stat("repodata"); err == nil { // rpm verifies packages one by one
-		if err := holdings.SignRPMs(ctx, folder, r.host.Now(), signer.Detached); err != nil {
+		if err := holdings.SignRPMs(ctx, folder, now, signer.Detached); err != nil {
 			return "", err
 		}
 		return signer.Public()
@@ -248,7 +249,7 @@ func (r *run) ownIndex(ctx context.Context, into *os.Root, at string) (string, e
 	if err != nil {
 		return "", err
 	}
-	signed, err := signer.Clear(releaseOf(packages, r.host.Now()))
+	signed, err := signer.Clear(releaseOf(packages, now))
 	if err != nil {
 		return "", err
 	}
@@ -261,6 +262,11 @@ func (r *run) ownIndex(ctx context.Context, into *os.Root, at string) (string, e
 		return "", fmt.Errorf("cannot write the index: %w", err)
 	}
 	return signer.Public()
+}
+
+// indexAt is the folder of the repository in what is unpacked of a bundle, "." for its top.
+func indexAt(b plan.BundleChange) string {
+	return path.Clean(strings.TrimPrefix(strings.TrimPrefix(b.Place(), path.Join(b.Dir(), "repository")), "/"))
 }
 
 // noteSource writes down what the run is about to make, so that it goes again whatever happens.

@@ -23,6 +23,8 @@ type BundleChange struct {
 	// OwnIndex says that the repository has no signature that counts: its index is made anew, and signed by a key
 	// of the run; of rpms each package is.
 	OwnIndex bool `json:"own_index,omitempty"`
+	// Whole says that all of the file is unpacked, programs included, because one of them is run.
+	Whole bool `json:"whole,omitempty"`
 	// Proof is what proves the whole file: sha256 or signature, which the user gave, or package, which is the
 	// signature of an rpm. Empty for none: then the repository itself must be signed.
 	Proof string `json:"proof,omitempty"`
@@ -33,6 +35,9 @@ type BundleChange struct {
 func (b BundleChange) Dir() string {
 	if b.OwnIndex {
 		return path.Join(SourcesDir, b.SHA256+"-indexed")
+	}
+	if b.Whole {
+		return path.Join(SourcesDir, b.SHA256+"-whole")
 	}
 	return path.Join(SourcesDir, b.SHA256)
 }

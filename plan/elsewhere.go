@@ -8,7 +8,16 @@ import (
 // fromElsewhere refuses a release that does not come from the source that was named: nobody who names a bundle or a
 // mirror means the vendor's public address.
 func fromElsewhere(in rules.Input, best *rules.Candidate, req Request) error {
-	if req.Source == "" || best == nil || best.Holding != nil || best.Method == rules.BySource || inPlace(in, best) {
+	if best != nil && best.Method == rules.ByVendorScript && req.Installer != nil && !inPlace(in, best) {
+		if req.Installer.Version != best.Release.Version {
+			return fault.New(fault.Stopped, "source-not-for-host", "name the release with --version, or another bundle",
+				"cannot plan %s %s from %s: that is %s", best.Release.Stack, best.Release.Version, req.Source, printable(req.Installer.Version))
+		}
+		if best.Release.Stack == "ofed" {
+			return nil // its file has no repository that could be judged
+		}
+	}
+	if req.Source == "" || best == nil || best.Holding != nil || best.Method == rules.BySource || best.Method == rules.BySourcePackage || inPlace(in, best) {
 		return nil
 	}
 	system := printable(in.Facts.Distro.ID.Or("this system") + " " + in.Facts.Distro.VersionID.Or(""))

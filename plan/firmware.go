@@ -54,7 +54,7 @@ func checkFirmware(in rules.Input, best *rules.Candidate, steps []Step, req Requ
 		return nil, refuse("mlxfwmanager and mstflint burn firmware by themselves; mlnx-ofed and doca-ofed bring some", "the stack that is chosen brings none")
 	case rules.OnlyVirtualFunctions(in):
 		return nil, refuse("burn it on the machine below", "this host has virtual functions only, and their firmware belongs to the machine that has the card")
-	case !slices.ContainsFunc(steps, func(s Step) bool { return s.ID == "firmware" }):
+	case !slices.ContainsFunc(steps, func(s Step) bool { return s.ID == "firmware" || s.Kind == KindVendorScript }):
 		return nil, nil // it is in place
 	}
 	return []Reason{{Code: string(FirmwareBurned), Source: "mlnxofedinstall --help: --without-fw-update", Text: best.Layout.Firmware +

@@ -20,6 +20,7 @@ func Make(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request) (Plan
 		return Plan{}, err
 	}
 	mode := activationMode(req)
+	f, held := withoutOwn(f, req.Own)
 	in := rules.NewInput(f, p, rules.Asked{
 		Named:  req.Stack != "" || len(p.Prefer) == 1,
 		Cards:  stated(req),
@@ -123,14 +124,18 @@ func Make(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request) (Plan
 			out.Warnings = append(out.Warnings, act.reasons...)
 		}
 		out.Warnings = append(out.Warnings, replaced(in, best, out.Steps)...)
+		out.Warnings = append(out.Warnings, vendorScriptWarned(best, out.Steps)...)
 		out.Warnings = append(out.Warnings, builtNotActive(in, best)...)
+		out.Warnings = append(out.Warnings, fromSource(in, best, out.Steps)...)
 		out.Warnings = append(out.Warnings, signedInImage(in, best, out.Steps)...)
 	}
+	out.Steps = holdSteps(in, best, out.Steps, req, held)
 	burns, err := checkFirmware(in, best, out.Steps, req)
 	if err != nil {
 		return Plan{}, err
 	}
 	out.Warnings = append(out.Warnings, burns...)
+	out.Warnings = append(out.Warnings, notHeld(best, req)...)
 	found = append(found, notes(in, out.Steps)...)
 	for _, w := range found {
 		out.Warnings = append(out.Warnings, reason(w))
@@ -155,6 +160,7 @@ func Make(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request) (Plan
 		out.Summary += "; takes " + gone + " away"
 	}
 	out.Next = afterPlan(in, out, req)
+	out.Next = append(out.Next, holdHint(in, best, out, req)...)
 	return out, nil
 }
 

@@ -26,14 +26,18 @@ func afterPlan(in rules.Input, p Plan, req Request) []Hint {
 		}
 	}
 	back := "`rdmactl rollback`"
-	if req.Root != "" {
-		add("--root", req.Root)
+	image := imageOf(in, req)
+	if image != "" {
+		add("--root", image)
 		add("--kernel", req.Kernel)
-		back = "`rdmactl rollback --root " + quoted(req.Root) + "`"
+		back = "`rdmactl rollback --root " + quoted(image) + "`"
 	}
 	add("--profile", profileWord(p, req))
 	add("--stack", req.Stack)
 	add("--version", req.Version)
+	if p.Chosen.Method == rules.ByVendorScript || p.Chosen.Method == rules.BySourcePackage {
+		add("--method", req.Method)
+	}
 	add("--card", strings.Join(p.Cards, ","))
 	add("--netdev", req.Netdev)
 	if req.Upgrade {
@@ -42,7 +46,10 @@ func afterPlan(in rules.Input, p Plan, req Request) []Hint {
 	if req.Firmware {
 		words = append(words, "--firmware")
 	}
-	if req.Root == "" { // an image is never activated, but by its boot
+	if req.Hold {
+		words = append(words, "--hold")
+	}
+	if image == "" { // an image is never activated, but by its boot
 		add("--activate", req.Activate)
 	} else if req.Aside {
 		add("--activate", ActivateNone)
@@ -63,6 +70,7 @@ func afterPlan(in rules.Input, p Plan, req Request) []Hint {
 	if p.Chosen.Status == Unknown && p.Chosen.Stack != "inbox" {
 		arguments += " --allow-unknown"
 	}
+	arguments += scriptWords(p)
 	return []Hint{{Command: "sudo rdmactl install " + arguments, Text: "carries out these steps, each journalled; " + back + " takes them back"}}
 }
 
@@ -74,8 +82,13 @@ func ByHand(p Plan) string {
 	switch {
 	case p.Verdict != Install || p.Chosen == nil:
 		return ""
+	case slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Kind == KindVendorScript }) && slices.Contains([]string{"apt", "dnf", "yum", "zypper", ""}, p.Manager):
+		return ""
 	case (p.Chosen.Method == rules.ByVendorScript || p.Chosen.Modules == rules.ModulesBuilt) && slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Kind == KindBuild || s.Kind == KindPackages }):
 		return "this version of rdmactl plans " + release(p.Chosen) + " by the vendor's own scripts and does not run them yet"
+	case p.Chosen.Method == rules.BySourcePackage && p.Manager != "apt" && p.Manager != "":
+		return "this version of rdmactl builds packages from a source tree on hosts with apt alone, and this host has " + p.Manager +
+			"; without --method it builds the same source into a directory of its own, which changes no package"
 	case p.Manager != "apt" && p.Manager != "" && slices.ContainsFunc(p.Steps, func(s Step) bool { return s.ID == RemovalStep }):
 		return "this version of rdmactl removes the old release in a transaction of its own with apt alone, which can be asked beforehand what the host without it would get"
 	case slices.ContainsFunc(p.Steps, func(s Step) bool { return s.ID == RemovalStep && len(s.Changes.Packages) == 0 }):
@@ -114,10 +127,25 @@ func quoted(word string) string {
 // afterRefusal is what would help, by the first reason, and else what the registry of codes says.
 func afterRefusal(in rules.Input, m *matrix.Index, p Plan, req Request) ([]Hint, error) {
 	hints, err := waysOut(in, m, p, req)
-	if err != nil || len(hints) > 0 {
-		return hints, err
+	if err != nil {
+		return nil, err
 	}
-	return []Hint{explained(p.Reasons[0].Code)}, nil
+	if len(hints) == 0 {
+		hints = []Hint{explained(p.Reasons[0].Code)}
+	}
+	if image := imageOf(in, req); image != "" {
+		hints = inImage(hints, image, req.Kernel)
+	}
+	return hints, nil
+}
+
+// imageOf is the directory of the image that is planned for, empty for a host. Of one in evidence it is not told where
+// it is unpacked.
+func imageOf(in rules.Input, req Request) string {
+	if req.Root == "" && in.Facts.Origin == "root" {
+		return "DIR"
+	}
+	return req.Root
 }
 
 // explained points at the registry and says its remedy at once.

@@ -73,6 +73,24 @@ func signedInImage(in rules.Input, c *rules.Candidate, steps []Step) []Reason {
 		"and the certificate stays: hosts with Secure Boot load the modules once they have enrolled it; `rdmactl install --module-key KEY --module-cert CERT` signs with a key that they have"}}
 }
 
+// SignedWith is a plan whose modules are signed with a key that was given: what it says of keys that DKMS makes is said
+// of that one.
+func SignedWith(p Plan) Plan {
+	warnings := []Reason{}
+	for _, w := range p.Warnings {
+		switch w.Code {
+		case string(ImageModuleKey):
+			w.Text = "the modules are signed with the key that --module-key names, which does not stay in the image; hosts with Secure Boot load them once they have its certificate enrolled"
+		case string(rules.MOKEnrolment):
+			why, _, _ := strings.Cut(w.Text, ", and DKMS signs")
+			w.Text = why + ", and the modules are signed with the key that --module-key names: its certificate must be enrolled, which `mokutil --test-key CERTIFICATE` tells, or they do not load"
+		}
+		warnings = append(warnings, w)
+	}
+	p.Warnings = warnings
+	return p
+}
+
 // staleFiles are files of rdmactl on the host that the profile does not write.
 func staleFiles(in rules.Input) []string {
 	wanted := map[string]bool{}

@@ -129,6 +129,9 @@ const (
 	KindInitramfs  Kind = "initramfs"  // make the initramfs anew
 	KindActivate   Kind = "activate"   // new modules take the place of those in memory
 	KindRemove     Kind = "remove"     // files and directories that no package owns go
+	KindHold       Kind = "hold"       // packages are kept at their version, or no longer
+	// KindVendorScript runs the vendor's own installer.
+	KindVendorScript Kind = "vendor-script"
 )
 
 // Step is one change with its reason and its way back.
@@ -152,6 +155,8 @@ type Changes struct {
 	// NotFrom are repositories that none of Packages is taken from, as the package manager names them: addresses
 	// for apt, ids for the others.
 	NotFrom []string `json:"not_from,omitempty"`
+	// BuiltBy is the step that builds Packages, empty where repositories have them. Their versions are known after it.
+	BuiltBy string `json:"built_by,omitempty"`
 	// Trees are files and directories, absolute paths, that go whole where they are and no package owns them.
 	Trees      []string        `json:"trees,omitempty"`
 	Files      []FileChange    `json:"files,omitempty"`
@@ -164,6 +169,8 @@ type Changes struct {
 	Repository *RepositoryChange `json:"repository,omitempty"`
 	Build      *BuildChange      `json:"build,omitempty"`
 	Use        *UseChange        `json:"use,omitempty"`
+	Hold       *HoldChange       `json:"hold,omitempty"`
+	Script     *ScriptChange     `json:"script,omitempty"`
 }
 
 // RepositoryChange is a package source that is added.
@@ -199,10 +206,12 @@ func (r RepositoryChange) ID() string {
 
 // BuildChange is a stack that is compiled on the host.
 type BuildChange struct {
-	Source  string   `json:"source"` // address of the source, empty when it must be given
-	Version string   `json:"version"`
-	Prefix  string   `json:"prefix"`
-	Options []string `json:"options,omitempty"`
+	Source  string `json:"source"` // address of the source, empty when it must be given
+	Version string `json:"version"`
+	Prefix  string `json:"prefix"` // empty for packages
+	// Packages is the format of the packages that are made, "deb" or "rpm"; empty for a build into Prefix.
+	Packages string   `json:"packages,omitempty"`
+	Options  []string `json:"options,omitempty"`
 	// SHA256 and Signature prove the source: its checksum, and where a detached OpenPGP signature of it is.
 	SHA256    string `json:"sha256,omitempty"`
 	Signature string `json:"signature,omitempty"`
@@ -301,7 +310,14 @@ type Request struct {
 	Aside bool
 	// Firmware asks for the vendor's package that burns the cards' firmware.
 	Firmware bool
-	Upgrade  bool // move to the newest release of the branch although an older one serves
+	// Installer is the vendor's own installer in Source, nil where it is not what installs the stack.
+	Installer *Installer
+	// AcceptEOL is the user's consent to a stack that nobody maintains: for what to type next.
+	AcceptEOL bool
+	// Hold keeps the packages of the stack at the version that the plan leaves; Own are the holds that earlier runs set.
+	Hold    bool
+	Own     []OwnHold
+	Upgrade bool // move to the newest release of the branch although an older one serves
 }
 
 // StackNames are the five stacks in the order in which they are shown.

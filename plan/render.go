@@ -9,13 +9,16 @@ import (
 	"unicode/utf8"
 )
 
+// notResolved is the code of a warning that the package manager was not asked, or not about all of it.
+const notResolved = "not-resolved"
+
 // width is the widest line of the table, in characters.
 const width = 100
 
 // Render writes p for a person: the answer first, then the stacks, the steps with why and undo,
 // warnings, and what to type next.
 func Render(w io.Writer, p Plan, color bool) error {
-	r := renderer{color: color}
+	r := renderer{color: color, solver: p.Solver}
 	tone := map[Verdict]string{Install: bold, NothingToDo: green, Refuse: red}[p.Verdict]
 	r.wrap("", "  ", p.Summary, tone)
 	if from := p.ProfileFrom; from != "" && from != FromFlag && from != FromDefault {
@@ -46,7 +49,9 @@ func Render(w io.Writer, p Plan, color bool) error {
 			r.reason("  ", warning)
 		}
 	}
-	r.solution(p.Solver)
+	if p.Solver != nil && (len(p.Solver.Actions) > 0 || !slices.ContainsFunc(p.Warnings, func(w Reason) bool { return w.Code == notResolved })) {
+		r.solution(p.Solver)
+	}
 	if p.Reboot {
 		r.line("")
 		r.wrap("", "", "It takes effect with the next boot of that kernel; rdmactl never starts one.", "")
@@ -73,6 +78,8 @@ type renderer struct {
 	text    strings.Builder
 	color   bool
 	columns int // the widest line, 0 for width
+	// solver is the package manager's answer, which says what becomes of a package; nil where it was not asked.
+	solver *Solution
 }
 
 func (r *renderer) line(text string) { r.text.WriteString(strings.TrimRight(text, " ") + "\n") }
@@ -207,6 +214,30 @@ func (r *renderer) steps(p Plan) {
 	}
 }
 
+// action says what becomes of a package: as the package manager has answered, else what it may do.
+func (r *renderer) action(p PackageChange) string {
+	if p.Action != "replace" && p.Action != "restore" {
+		return p.Action
+	}
+	if r.solver != nil && len(r.solver.Actions) > 0 {
+		i := slices.IndexFunc(r.solver.Actions, func(a ResolvedPackage) bool { return a.Name == p.Name })
+		switch {
+		case i < 0:
+			return "keep"
+		case r.solver.Actions[i].Action == "remove":
+			return "remove"
+		}
+		return p.Action
+	}
+	switch {
+	case p.Action == "replace":
+		return "replace, remove or keep"
+	case p.Optional:
+		return "restore or remove"
+	}
+	return p.Action
+}
+
 // what lists the packages and modules of a step, each with its reason. Files and units are in the
 // summary already.
 func (r *renderer) what(pad string, c Changes) {
@@ -224,9 +255,18 @@ func (r *renderer) what(pad string, c Changes) {
 	for _, p := range c.Packages {
 		name := p.Name
 		if p.Action != "install" {
-			name = p.Action + " " + name
+			name = r.action(p) + " " + name
+			if c.Script != nil && p.Action == "replace" {
+				name = "remove " + p.Name
+			}
 		}
-		line(name, p.Why, p.Optional)
+		line(name, p.Why, p.Optional && p.Action != "restore")
+	}
+	if c.Script != nil {
+		line("run "+printable(c.Script.Command()), "", false)
+	}
+	if c.Hold != nil {
+		held(line, *c.Hold)
 	}
 	for _, tree := range c.Trees {
 		line("remove "+printable(tree), "", false)

@@ -103,3 +103,41 @@ func TestRenderReportsWriteErrors(t *testing.T) {
 		t.Error("a write that failed was not reported")
 	}
 }
+
+// TestRenderActions: a word says what becomes of a package, as far as it is known.
+func TestRenderActions(t *testing.T) {
+	p := plan.Plan{Verdict: plan.Install, Steps: []plan.Step{{ID: "packages", Kind: plan.KindPackages, Changes: plan.Changes{Packages: []plan.PackageChange{
+		{Name: "perftest", Action: "replace"},
+		{Name: "ibutils", Action: "replace"},
+		{Name: "libibverbs1", Action: "replace"},
+		{Name: "rdma-core", Action: "restore"},
+		{Name: "ofed-scripts", Action: "restore", Optional: true},
+		{Name: "mlnx-tools", Action: "remove"},
+		{Name: "new", Action: "install"},
+	}}}}}
+	text := render(t, p, false)
+	for _, want := range []string{
+		"replace, remove or keep perftest\n", " restore rdma-core\n", "restore or remove ofed-scripts\n", " remove mlnx-tools\n", " new\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not said:\n%s", want, text)
+		}
+	}
+	p.Solver = &plan.Solution{Manager: "apt", Actions: []plan.ResolvedPackage{}}
+	if text = render(t, p, false); !strings.Contains(text, "Answer of apt") {
+		t.Errorf("it has nothing to change:\n%s", text)
+	}
+	p.Warnings = []plan.Reason{{Code: "not-resolved", Text: "the lists have not been read"}}
+	if text = render(t, p, false); strings.Contains(text, "Answer of apt") || !strings.Contains(text, "replace, remove or keep perftest") {
+		t.Errorf("it was not asked:\n%s", text)
+	}
+	p.Solver = &plan.Solution{Manager: "apt", Actions: []plan.ResolvedPackage{
+		{Action: "remove", Name: "ibutils"}, {Action: "upgrade", Name: "libibverbs1"}, {Action: "downgrade", Name: "rdma-core"}, {Action: "remove", Name: "ofed-scripts"},
+	}}
+	text = render(t, p, false)
+	for _, want := range []string{" keep perftest\n", " remove ibutils\n", " replace libibverbs1\n", " restore rdma-core\n", " remove ofed-scripts\n", " remove mlnx-tools\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("with the package manager's answer %q is not said:\n%s", want, text)
+		}
+	}
+}

@@ -113,7 +113,7 @@ func SideBySide(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request)
 				}
 			}
 		}
-		c.Compiles = c.Compiles || c.Modules == rules.ModulesDKMS || c.Modules == rules.ModulesBuilt || c.Method == rules.BySource
+		c.Compiles = c.Compiles || c.Modules == rules.ModulesDKMS || c.Modules == rules.ModulesBuilt || c.Method == rules.BySource || c.Method == rules.BySourcePackage
 		release, known := m.Find(name, c.Version)
 		bill := bill{f: f, m: m, c: c, release: release, steps: planned.Steps, planned: ofThis}
 		c.Download, c.Disk, c.Minutes = bill.download(), bill.disk(), bill.minutes()

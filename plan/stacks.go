@@ -196,7 +196,7 @@ func unknownCombination(c *rules.Candidate) Reason {
 
 // replaced names the packages that go.
 func replaced(in rules.Input, c *rules.Candidate, steps []Step) []Reason {
-	if !slices.ContainsFunc(steps, func(s Step) bool { return s.Kind == KindPackages && s.ID == "packages" }) {
+	if !slices.ContainsFunc(steps, func(s Step) bool { return s.Kind == KindPackages && s.ID == "packages" || s.Kind == KindVendorScript }) {
 		return nil
 	}
 	var names []string

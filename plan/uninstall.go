@@ -74,15 +74,19 @@ func Uninstall(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request, 
 		out.Verdict = NothingToDo
 	}
 	out.Summary = "takes " + strings.Join(gone, " and ") + " away, and leaves the distribution's own stack (" + plural(len(out.Steps), "step") + ")"
-	words := []string{"sudo rdmactl uninstall"}
-	if req.Root != "" {
-		words = append(words, "--root "+quoted(req.Root))
+	words, back := []string{"sudo rdmactl uninstall"}, "`rdmactl rollback`"
+	if image := imageOf(in, req); image != "" {
+		words = append(words, "--root "+quoted(image))
+		if req.Kernel != "" {
+			words = append(words, "--kernel "+quoted(req.Kernel))
+		}
+		back = InImage(back, image)
 	}
 	if name := profileWord(out, req); name != "inbox" {
 		words = append(words, "--to-profile "+quoted(name))
 	}
 	if ByHand(out) == "" {
-		out.Next = []Hint{{Command: strings.Join(words, " "), Text: "carries out these steps, each journalled; `rdmactl rollback` takes them back"}}
+		out.Next = []Hint{{Command: strings.Join(words, " "), Text: "carries out these steps, each journalled; " + back + " takes them back"}}
 	}
 	return out, nil
 }

@@ -21,8 +21,12 @@ func vendorSteps(in rules.Input, c *rules.Candidate, act activation, req Request
 	out := []Step{}
 	if !inPlace(in, c) {
 		switch c.Method {
-		case rules.BySource, rules.ByVendorScript:
+		case rules.BySourcePackage:
+			out = append(out, sourcePackageSteps(in, c, req)...)
+		case rules.BySource:
 			out = append(out, sourceSteps(in, c, req)...)
+		case rules.ByVendorScript:
+			out = append(out, scriptSteps(in, c, req)...)
 		default:
 			out = append(out, repositoryStep(in, c)...)
 			out = append(out, toolsStep(in, c)...)
@@ -31,7 +35,9 @@ func vendorSteps(in rules.Input, c *rules.Candidate, act activation, req Request
 			out = append(out, vendorPackages(in, c, req))
 			out = append(out, oldRepositoryStep(in, c.Release.Stack)...)
 		}
-		out = append(out, firmwareStep(in, c, req)...)
+		if c.Method != rules.ByVendorScript { // its installer burns it, when it is asked to
+			out = append(out, firmwareStep(in, c, req)...)
+		}
 		if c.Modules != rules.ModulesInbox {
 			out = append(out, initramfsStep(in))
 			if mode != ActivateNone {
@@ -66,6 +72,9 @@ func installedIs(in rules.Input, r *matrix.Release) bool {
 
 // inPlace says whether the host has the release: by its packages, or built into its directory.
 func inPlace(in rules.Input, c *rules.Candidate) bool {
+	if c.Method == rules.BySourcePackage {
+		return packagesBuilt(in, c)
+	}
 	if c.Method != rules.BySource {
 		return installedIs(in, c.Release)
 	}
@@ -157,7 +166,7 @@ func vendorPackages(in rules.Input, c *rules.Candidate, req Request) Step {
 	for _, p := range stackPackages(in, c) {
 		changes = append(changes, PackageChange{
 			Name: p.Name, Action: "replace",
-			Why: "of " + p.Origin + "; it goes, or the package of the same name from " + c.Release.Stack + " takes its place",
+			Why: "of " + p.Origin + "; it goes only if " + c.Release.Stack + " excludes it, and a package of the same name from there takes its place",
 		})
 	}
 	installed, told := rules.InstalledPackages(in.Facts)
@@ -422,12 +431,6 @@ func sourceSteps(in rules.Input, c *rules.Candidate, req Request) []Step {
 		ID: "build", Kind: KindBuild, Summary: fmt.Sprintf("build %s %s from source into %s", c.Release.Stack, c.Release.Version, b.Prefix),
 		Why:     "its own directory keeps it apart from the distribution's packages, which stay as they are",
 		Changes: Changes{Build: &b}, Undo: "remove " + b.Prefix, Root: true, Network: true, Bytes: vendorBytes(c),
-	}
-	if c.Method == rules.ByVendorScript {
-		s.Summary = fmt.Sprintf("run the installer of %s %s, which builds packages and replaces those of the distribution", c.Release.Stack, c.Release.Version)
-		s.Why = "this stack has no repository; its own installer is the only documented way"
-		s.Undo = "remove its packages and put the distribution's back"
-		return append(out, s)
 	}
 	out = append(out, s)
 	if !in.Aside {

@@ -75,14 +75,12 @@ Start with "rdmactl plan": it needs no root and changes nothing.` + exitStatus(a
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cmd.Help()
 		},
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
 			if g.json && cmd.Flags().Changed("output") && g.output != "json" {
 				return fault.New(fault.Usage, "usage", "give one of them", "cannot print two formats: --json and -o %s were both given", g.output)
 			}
-			for _, name := range []string{"kernel", "profile", "stack", "netdev", "date", "save", "out", "root", "plan", "device"} {
-				if f := cmd.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
-					return fault.New(fault.Usage, "usage", "give it a value, or leave it away", "cannot use --%s: it is empty", name)
-				}
+			if err := notEmpty(cmd, args); err != nil {
+				return err
 			}
 			switch g.format() {
 			case "table", "json", "yaml":

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -80,12 +81,16 @@ A second call after one that was cut off downloads only the rest. The SHA-256 th
 	return cmd
 }
 
-func runBundleCreate(ctx context.Context, opts bundleCreateOptions, g *globalOptions) error {
+func runBundleCreate(ctx context.Context, opts bundleCreateOptions, g *globalOptions) (err error) {
+	defer func() { err = errors.Join(err, opts.drop()) }()
 	switch {
 	case len(opts.hosts) == 0:
 		return fault.New(fault.Usage, "usage", "save the host with `rdmactl detect --save host.yaml`, and give that file with --for", "cannot make a bundle: no host was given")
 	case opts.out == "" || opts.out == "-":
 		return fault.New(fault.Usage, "usage", "name a file with --out", "cannot make a bundle: no file to write was given")
+	}
+	if err := placeFor(opts.out); err != nil { // before hours of downloading, not after
+		return err
 	}
 	signer, err := opts.signer()
 	if err != nil {
@@ -139,6 +144,24 @@ func runBundleCreate(ctx context.Context, opts bundleCreateOptions, g *globalOpt
 	}})
 }
 
+// placeFor looks whether a file can be written, and leaves nothing there.
+func placeFor(file string) error {
+	fail := func(err error) error {
+		return fault.New(fault.Failed, "cannot-write", "choose a directory that you may write and that has room", "cannot write the bundle %s: %w", file, cause(err))
+	}
+	if info, err := os.Lstat(file); err == nil && !info.Mode().IsRegular() {
+		return fault.New(fault.Usage, "cannot-write", "name a new file, or an ordinary one", "cannot write the bundle %s: it is %s", file, kindOf(info.Mode()))
+	}
+	probe, err := os.CreateTemp(filepath.Dir(file), ".rdmactl-*")
+	if err != nil {
+		return fail(err)
+	}
+	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
+		return fail(err)
+	}
+	return nil
+}
+
 func (o *bundleCreateOptions) signer() (bundle.Signer, error) {
 	if o.signKey == "" {
 		return bundle.NewSigner(time.Now())
@@ -167,7 +190,7 @@ func (o *bundleCreateOptions) collection(ctx context.Context, g *globalOptions) 
 	}
 	live := host.NewLive()
 	progress := newMeter(g)
-	c := &supply.Collection{Writer: live, Here: detect.Host(ctx, live), Cache: cache, Keys: keys, Now: now, Meter: progress}
+	c := &supply.Collection{VendorKeys: o.found, Fetched: o.fetched, Writer: live, Here: detect.Host(ctx, live), Cache: cache, Keys: keys, Now: now, Meter: progress}
 	for _, text := range o.mirrors {
 		f, err := supply.ParseMirror(text)
 		if err != nil {
@@ -222,14 +245,23 @@ func (o *bundleCreateOptions) host(ctx context.Context, c *supply.Collection, s 
 	if f := plan.Fault(p); f != nil {
 		return bundle.Host{}, f
 	}
+	if len(o.mirrors)+len(o.sources) == 0 && p.Manager == "apt" { // dnf is given keys for this machine's own repositories too
+		if err := o.useless(p); err != nil {
+			return bundle.Host{}, err
+		}
+	}
 	if err := install.Allowed(p, o.allowUnknown); err != nil {
 		return bundle.Host{}, err
 	}
 	if err := install.Able(p); err != nil {
 		return bundle.Host{}, err
 	}
+	if slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return s.Kind == plan.KindVendorScript }) {
+		return bundle.Host{}, fault.New(fault.Stopped, "stack-not-installable", "leave --method vendor-script away, or carry the vendor's bundle and give it to `rdmactl install --source`",
+			"cannot collect what the installer of %s needs: it takes packages from the host's repositories as it likes", p.Chosen.Stack)
+	}
 	out := bundle.Request{
-		Profile: profile, Stack: req.Stack, Version: req.Version, Method: req.Method, Cards: req.Cards, Netdev: req.Netdev, Upgrade: req.Upgrade, Firmware: req.Firmware,
+		Profile: profile, Stack: req.Stack, Version: req.Version, Method: req.Method, Cards: req.Cards, Netdev: req.Netdev, Upgrade: req.Upgrade, Firmware: req.Firmware, Hold: req.Hold,
 		Unknown: o.allowUnknown,
 	}
 	if p.Chosen != nil && slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return s.Kind == plan.KindRepository }) {

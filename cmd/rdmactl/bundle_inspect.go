@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -105,7 +106,7 @@ func (o proofOptions) open(ctx context.Context, file string, g *globalOptions) (
 	}
 	b, err := bundle.Open(file)
 	if err != nil {
-		return nil, "", err
+		return nil, "", ofBundle(file, err)
 	}
 	progress := newMeter(g)
 	progress.Begin(file, "verify", len(b.Manifest.Contents), b.Size)
@@ -123,9 +124,19 @@ func (o proofOptions) open(ctx context.Context, file string, g *globalOptions) (
 		if ctx.Err() != nil {
 			err = fault.New(fault.Interrupted, "interrupted", "", "interrupted; nothing was changed")
 		}
-		return nil, "", err
+		return nil, "", ofBundle(file, err)
 	}
 	return b, by, nil
+}
+
+// ofBundle names the file that is at fault.
+func ofBundle(file string, err error) error {
+	const begin = "cannot use the bundle: "
+	var f *fault.Error
+	if !errors.As(err, &f) || !strings.HasPrefix(f.Msg, begin) {
+		return err
+	}
+	return fault.New(f.Kind, f.Code, f.Hint, "cannot use the bundle %s: %s", file, strings.TrimPrefix(f.Msg, begin))
 }
 
 // carried compares a bundle with the checksum that lies beside it, if one does. Whoever could change the one

@@ -80,20 +80,13 @@ func (u *bundleUse) settle(f facts.Facts, wish *wishOptions, known *matrix.Index
 	m := u.opened.Manifest
 	h, ok := hostOf(m, f)
 	if !ok {
-		held := []string{}
-		for _, one := range m.Hosts {
-			if text := strings.Join([]string{one.Distro, one.Release, one.Arch}, " "); !slices.Contains(held, text) {
-				held = append(held, text)
-			}
-		}
-		return known, fault.New(fault.Stopped, "not-in-bundle", "save this host with `rdmactl detect --save host.yaml` and make a bundle with --for host.yaml",
-			"cannot install from the bundle: it is for %s, and this host is %s %s %s", strings.Join(held, ", "),
-			f.Distro.ID.Or("an unknown system"), f.Distro.VersionID.Or(""), f.Kernel.Arch.Or(""))
+		return known, notFor(m, f)
 	}
 	u.host = h
 	r := h.Request
 	wish.profile, wish.stack, wish.version, wish.method = r.Profile.Name, r.Stack, r.Version, r.Method
 	wish.cards, wish.netdev, wish.upgrade, wish.firmware = r.Cards, r.Netdev, r.Upgrade, r.Firmware
+	wish.hold = wish.hold || r.Hold
 	wish.loaded = map[string]profiles.Profile{r.Profile.Name: r.Profile}
 	*allowUnknown = *allowUnknown || r.Unknown
 	if len(r.Holdings) == 0 {
@@ -122,6 +115,72 @@ func hostOf(m bundle.Manifest, f facts.Facts) (bundle.Host, bool) {
 		return found[i], true
 	}
 	return found[0], true
+}
+
+// bundleForThis says how a bundle for this very host is made.
+const bundleForThis = "save this host with `rdmactl detect --save this.yaml`, and make a bundle for it where there is a network: " +
+	"`rdmactl bundle create --for this.yaml --out FILE`, with the profile or stack that is wanted"
+
+// notFor is the fault of a host of another system than any that the bundle was made for, with what differs.
+func notFor(m bundle.Manifest, f facts.Facts) error {
+	held, differs := []string{}, []string{}
+	is := [3]string{f.Distro.ID.Or(""), f.Distro.VersionID.Or(""), f.Kernel.Arch.Or("")}
+	fewest := len(is) + 1
+	for _, one := range m.Hosts {
+		of := [3]string{one.Distro, one.Release, one.Arch}
+		if text := strings.Join(of[:], " "); !slices.Contains(held, text) {
+			held = append(held, text)
+		}
+		words := []string{}
+		for i, what := range []string{"distribution", "release", "architecture"} {
+			if is[i] != of[i] {
+				words = append(words, what)
+			}
+		}
+		if len(words) < fewest { // of the one that is nearest
+			fewest, differs = len(words), words
+		}
+	}
+	return fault.New(fault.Stopped, "not-in-bundle", bundleForThis, "cannot install from the bundle: it is for %s, and this host is %s: another %s",
+		strings.Join(held, ", "), strings.TrimSpace(strings.Join([]string{or(is[0], "an unknown system"), is[1], is[2]}, " ")), strings.Join(differs, " and "))
+}
+
+func or(text, other string) string {
+	if text == "" {
+		return other
+	}
+	return text
+}
+
+// differs says in what this host is not the one that the bundle was made for, as far as a bundle knows.
+func (u *bundleUse) differs(f facts.Facts) string {
+	h := u.host
+	text := "the bundle was made for " + h.Name
+	var more []string
+	if kernel := f.Kernel.Release.Or(""); kernel != "" && h.Kernel != "" && kernel != h.Kernel {
+		more = append(more, "its kernel was "+h.Kernel+" and here it is "+kernel)
+	}
+	if h.Installed == bundle.InstalledTold {
+		more = append(more, "it holds what was missing beside the packages of that host, and this one may have others")
+	}
+	if len(more) > 0 {
+		text += ": " + strings.Join(more, "; ")
+	}
+	return text
+}
+
+// lacks words a failure that comes of a host which the bundle was not made for. What it says to do otherwise, such as
+// to add a repository, is of no use with a bundle.
+func (u *bundleUse) lacks(here facts.Facts, err error) error {
+	var f *fault.Error
+	if u.opened == nil || !errors.As(err, &f) || !slices.Contains([]string{"package-not-found", "package-manager-failed", "unannounced-removal", "not-in-bundle"}, f.Code) {
+		return err
+	}
+	hint := u.differs(here) + "; " + bundleForThis
+	if f.Code == "unannounced-removal" {
+		hint = f.Hint + "; or " + hint
+	}
+	return fault.New(f.Kind, f.Code, hint, "%w", err)
 }
 
 // plan is a plan as it is carried out with the bundle.

@@ -96,6 +96,14 @@ func runDetectSave(ctx context.Context, opts detectOptions, g *globalOptions) er
 	if err != nil {
 		return fmt.Errorf("cannot save evidence: %w", err)
 	}
+	if opts.kernel != "" { // what is answered from the evidence is answered for it as well
+		asked := host.Request{}
+		if evidence.Request != nil {
+			asked = *evidence.Request
+		}
+		asked.TargetKernel = opts.kernel
+		evidence.Request = &asked
+	}
 	data, err := evidence.Marshal()
 	if err != nil {
 		return fmt.Errorf("cannot save evidence: %w", err)

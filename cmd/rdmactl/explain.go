@@ -14,8 +14,8 @@ func newExplainCmd(g *globalOptions) *cobra.Command {
 	return &cobra.Command{
 		Use:     "explain [CODE]",
 		GroupID: "around",
-		Short:   "Say what a reason or check code means, and what to do",
-		Long:    "Say what a code in a plan or a verification means, and what to do about it. Without CODE all are listed." + exitStatus(0, fault.Usage),
+		Short:   "Say what a code of a plan, a verification or an error means, and what to do",
+		Long:    "Say what a code in a plan, a verification or an error (the `code` of -o json) means, and what to do about it. Without\nCODE all are listed." + exitStatus(0, fault.Usage),
 		Example: "  rdmactl explain no-rdma-hardware",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {

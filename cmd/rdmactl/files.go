@@ -152,3 +152,19 @@ func cause(err error) error {
 	}
 	return err
 }
+
+// yamlFiles are the *.yaml of a directory in the order of their names. A directory that may not be read has none that
+// are known, which is no answer.
+func yamlFiles(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, cause(err)
+	}
+	var out []string
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".yaml") {
+			out = append(out, filepath.Join(dir, e.Name()))
+		}
+	}
+	return out, nil
+}

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -30,8 +32,10 @@ func newHistoryCmd(g *globalOptions) *cobra.Command {
 		GroupID: "main",
 		Short:   "List the runs, or follow one",
 		Long: `List the runs on this host, newest first, with how each ended. With --follow the steps of a run are shown
-as they happen, also for a run whose terminal is gone.` +
-			exitStatus(0, fault.Failed, fault.Usage, fault.Stopped, fault.Interrupted),
+as they happen, also for a run whose terminal is gone. The exit code is then the one that the run's own command ended
+with, also for a run that has ended long ago: 0 for one that is done or was rolled back on demand, 4 for one that was
+stopped, 6 for one that failed and was rolled back. Without --follow it says nothing about the runs.` +
+			exitStatus(0, fault.Failed, fault.Usage, fault.Refused, fault.Stopped, fault.Unhealthy, fault.RolledBack, fault.Interrupted),
 		Example: "  rdmactl history\n  rdmactl history --follow",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -58,7 +62,7 @@ func runHistory(ctx context.Context, opts historyOptions, args []string, t *targ
 	}
 	if opts.follow {
 		report, err := install.Follow(ctx, t.env().Paths, id, g.progress())
-		return g.finish(t.shown(report), err)
+		return g.finish(t.shown(report), ofRun(report, err))
 	}
 	runs, err := install.History(t.env().Paths)
 	if err != nil {
@@ -78,6 +82,16 @@ func runHistory(ctx context.Context, opts historyOptions, args []string, t *targ
 		value.Runs = []install.RunInfo{}
 	}
 	return g.print([]answer{{value: value, table: func(w io.Writer) error { return renderHistory(w, runs) }}}, false)
+}
+
+// ofRun says that what went wrong did so in the run that was followed, and not in the following. The exit code stays
+// the run's.
+func ofRun(report install.RunReport, err error) error {
+	var f *fault.Error
+	if report.RunID == "" || !errors.As(err, &f) || strings.Contains(f.Msg, report.RunID) {
+		return err
+	}
+	return fault.New(f.Kind, f.Code, f.Hint, "run %s: %w", report.RunID, err)
 }
 
 func only(runs []install.RunInfo, id string) []install.RunInfo {

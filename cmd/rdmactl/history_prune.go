@@ -23,7 +23,10 @@ on the host is changed.` +
 		Example: "  sudo rdmactl history prune --keep 5",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !cmd.Flags().Changed("keep") || keep < 0 {
+			if keep < 0 {
+				return fault.New(fault.Usage, "usage", "say how many runs stay with --keep N, 0 for none", "cannot prune: --keep %d is no number of runs", keep)
+			}
+			if !cmd.Flags().Changed("keep") {
 				return fault.New(fault.Usage, "usage", "say how many runs stay with --keep N", "cannot prune: no number of runs to keep was given")
 			}
 			t, err := openTarget(root)

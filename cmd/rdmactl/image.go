@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/rdmactl/rdmactl/host"
 	"github.com/rdmactl/rdmactl/install"
@@ -102,13 +101,31 @@ func (o *wishOptions) planImage(root, kernel string) error {
 // forImage settles the activation, since what an image has comes into use when it boots, and the kernel that it
 // will run.
 func (o *wishOptions) forImage(im *install.Image, kernel string) (string, error) {
+	if err := o.activatable(); err != nil {
+		return "", err
+	}
+	o.aside = o.activate == plan.ActivateNone
+	o.activate = plan.ActivateNone
+	return im.Kernel(kernel)
+}
+
+// forSavedImage settles the same for an image in a file, one of several hosts perhaps.
+func (o *wishOptions) forSavedImage(s source, req *plan.Request) error {
+	if err := o.activatable(); err != nil {
+		return err
+	}
+	req.Aside, req.Activate = o.activate == plan.ActivateNone, plan.ActivateNone
+	_, err := install.ChooseKernel(s.hostName(), s.facts.Kernel.Installed.Or(nil), req.Kernel)
+	return err
+}
+
+// activatable refuses to bring into use what does not run.
+func (o *wishOptions) activatable() error {
 	switch o.activate {
 	case "", plan.ActivateAuto, plan.ActivateNone:
-		o.aside = o.activate == plan.ActivateNone
-		o.activate = plan.ActivateNone
-		return im.Kernel(kernel)
+		return nil
 	}
-	return "", fault.New(fault.Usage, "usage", "leave --activate away: an image comes into use when it boots",
+	return fault.New(fault.Usage, "usage", "leave --activate away: an image comes into use when it boots",
 		"cannot activate what is installed in an image: --activate %s was given", o.activate)
 }
 
@@ -133,25 +150,10 @@ func (t *target) said(err error) error {
 	return &again
 }
 
-// commands adds --root to the commands that a text names, and has those of package managers run in the image: typed as
-// they stand they would change the build host.
+// commands has what a text tells to type be about the image.
 func (t *target) commands(text string) string {
 	if t.root == "" {
 		return text
 	}
-	dir := t.root
-	if strings.ContainsAny(dir, " \t\n'\"\\$`&|;<>()*?[]#~!{}") {
-		dir = "'" + strings.ReplaceAll(dir, "'", `'\''`) + "'"
-	}
-	for _, program := range []string{"dpkg", "apt-get", "apt-mark", "dnf", "yum", "yum-complete-transaction", "package-cleanup", "zypper", "rpm"} {
-		for _, begin := range []string{"`", "`sudo "} {
-			text = strings.ReplaceAll(text, begin+program+" ", begin+"chroot "+dir+" "+program+" ")
-		}
-	}
-	for _, verb := range []string{"install", "rollback", "uninstall", "history", "plan", "detect"} {
-		for _, end := range []string{" ", "`"} { // in this order: what the second one adds would match the first
-			text = strings.ReplaceAll(text, "`rdmactl "+verb+end, "`rdmactl "+verb+" --root "+dir+end)
-		}
-	}
-	return text
+	return plan.InImage(text, t.root)
 }

@@ -65,6 +65,9 @@ it. A run that was cut off is continued with --resume or undone with "rdmactl ro
 
 A second install of the same plan finds nothing to do and exits 0.
 
+With --hold the package manager keeps the stack's packages at the version that the run leaves, so that an upgrade of
+the host passes them over. What rdmactl holds it lifts itself when it changes the stack; what you hold stops it.
+
 With --root the image below a directory is installed into, for chroots and diskless images: its package manager
 runs in namespaces of its own, nothing on this host is loaded, started or changed, and what is installed comes
 into use when the image boots. The image keeps the journal of its runs.` +
@@ -72,6 +75,11 @@ into use when the image boots. The image keeps the journal of its runs.` +
 		Example: "  sudo rdmactl install --profile inbox\n  sudo rdmactl install --profile soft --yes   # Soft-RoCE, no card needed\n  sudo rdmactl install --root /srv/images/compute --profile inbox --yes\n  rdmactl install --profile soft --dry-run",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if opts.resume {
+				if err := resumeAlone(cmd.Flags()); err != nil {
+					return err
+				}
+			}
 			t, err := openTarget(opts.root)
 			defer t.close()
 			defer opts.bundle.close()
@@ -98,9 +106,6 @@ func runInstall(ctx context.Context, opts installOptions, t *target, g *globalOp
 		OnVerifyFailure: opts.onVerifyFailure, AllowRemove: opts.allowRemove, Progress: g.progress(),
 	}
 	if opts.resume {
-		if opts.profile != "" || opts.stack != "" || opts.plan != "" {
-			return fault.New(fault.Usage, "usage", "give --resume alone: the run has its plan", "cannot resume with another wish")
-		}
 		id, err := install.Resumable(env)
 		if err != nil {
 			return err
@@ -124,9 +129,15 @@ func runInstall(ctx context.Context, opts installOptions, t *target, g *globalOp
 		if opts.profile == "" && opts.stack == "" {
 			opts.profile = agreed.Profile
 		}
+		opts.hold = opts.hold || plan.Holds(agreed)
 	}
 	if os.Geteuid() == 0 { // others cannot look
 		if err := install.Ready(env); err != nil {
+			return err
+		}
+	}
+	if os.Geteuid() == 0 {
+		if opts.own, err = install.OwnHolds(env.Paths); err != nil {
 			return err
 		}
 	}
@@ -158,7 +169,7 @@ func runInstall(ctx context.Context, opts installOptions, t *target, g *globalOp
 		return err
 	}
 	if p, err = opts.bundle.plan(p, opts.root); err != nil {
-		return err
+		return opts.bundle.lacks(here.facts, err)
 	}
 	if then != nil {
 		if diff := plan.Compare(*then, p); len(diff) > 0 {
@@ -166,7 +177,25 @@ func runInstall(ctx context.Context, opts installOptions, t *target, g *globalOp
 				"cannot install plan %s: the plan for this host is another one now:\n  %s", opts.plan, strings.Join(diff, "\n  "))
 		}
 	}
+	if err := opts.useless(p); err != nil {
+		return err
+	}
+	if iopts.ModuleKey != nil {
+		if p.Verdict == plan.Install {
+			if err := iopts.ModuleKey.Needed(p); err != nil { // before the question, and before a dry run shows it
+				return err
+			}
+		}
+		p = plan.SignedWith(p)
+	}
+	unneeded, err := opts.unneeded(ctx, env, p)
+	if err != nil {
+		return err
+	}
 	if err := install.Allowed(p, opts.allowUnknown); err != nil {
+		return err
+	}
+	if err := install.Consented(p, opts.acceptEOL); err != nil {
 		return err
 	}
 	if err := install.Able(p); err != nil {
@@ -174,7 +203,11 @@ func runInstall(ctx context.Context, opts installOptions, t *target, g *globalOp
 	}
 	switch {
 	case p.Verdict == plan.Refuse:
-		return g.refuse(p, opts.dryRun)
+		notes := []string{}
+		if opts.bundle.opened != nil {
+			notes = append(notes, opts.bundle.differs(here.facts)+"; "+t.commands(bundleForThis))
+		}
+		return g.refuse(p, opts.dryRun, notes...)
 	case opts.dryRun:
 		out := g.out
 		if g.format() != "table" {
@@ -189,19 +222,19 @@ func runInstall(ctx context.Context, opts installOptions, t *target, g *globalOp
 		if err == nil {
 			report, err = install.DryRun(ctx, dry, p, opts.allowRemove, out)
 		}
-		err = errors.Join(err, done())
+		err = errors.Join(opts.bundle.lacks(here.facts, err), done())
 		if g.format() == "table" {
+			g.note(unneeded)
 			return err
 		}
+		report.Notes = append(report.Notes, unneeded...)
 		return g.finish(report, err)
 	case p.Verdict == plan.Install:
 		if err := install.Ready(env); err != nil { // before the question, not after
 			return err
 		}
-		if g.format() == "table" {
-			if err := plan.Render(g.err, p, g.color()); err != nil {
-				return fmt.Errorf("cannot print: %w", err)
-			}
+		if err := g.offer(p, unneeded); err != nil {
+			return err
 		}
 		if err := confirm(g, opts.yes, "Install this?"); err != nil {
 			return err
@@ -225,12 +258,47 @@ func runInstall(ctx context.Context, opts installOptions, t *target, g *globalOp
 		}
 	}
 	report, err := install.Start(ctx, env, p, iopts)
+	err = opts.bundle.lacks(here.facts, err)
 	if err != nil && report.RunID == "" && iopts.Offline != nil { // no run that would remove it
 		if left := install.RemoveOffline(env.Host, *iopts.Offline); left != nil {
 			err = errors.Join(err, left)
 		}
 	}
-	return opts.finish(g, t.shown(report), err)
+	switch {
+	case g.format() != "table":
+		report.Notes = append(report.Notes, unneeded...)
+	case p.Verdict != plan.Install: // else it was offered with them
+		g.note(unneeded)
+	}
+	return opts.finish(g, g.unsaid(t.shown(report), p), err)
+}
+
+// offer shows a person what is about to be done. What to type next is what was typed.
+func (g *globalOptions) offer(p plan.Plan, notes []string) error {
+	if g.format() != "table" {
+		return nil
+	}
+	p.Next = nil
+	if err := plan.Render(g.err, p, g.color()); err != nil {
+		return fmt.Errorf("cannot print: %w", err)
+	}
+	g.note(notes)
+	return nil
+}
+
+// note tells a person what no answer depends on.
+func (g *globalOptions) note(notes []string) {
+	for _, note := range notes {
+		fmt.Fprintf(g.err, "note: %s\n", note)
+	}
+}
+
+// unsaid is a report for a person without the warnings that offer has shown.
+func (g *globalOptions) unsaid(r install.RunReport, p plan.Plan) install.RunReport {
+	if g.format() == "table" && p.Verdict == plan.Install {
+		r.Warnings = slices.DeleteFunc(slices.Clone(r.Warnings), func(w plan.Reason) bool { return slices.Contains(p.Warnings, w) })
+	}
+	return r
 }
 
 // finish shows the report and, where that was asked for, says by the exit code that a reboot is needed.
@@ -290,7 +358,7 @@ func position(data []byte, offset int64) string {
 
 // refuse shows a refused plan: for a person on stderr (on stdout if a dry run asked for it), as data a
 // run report with the reasons.
-func (g *globalOptions) refuse(p plan.Plan, dryRun bool) error {
+func (g *globalOptions) refuse(p plan.Plan, dryRun bool, notes ...string) error {
 	kind := plan.Fault(p).Kind
 	if g.format() == "table" {
 		out := g.err
@@ -300,11 +368,15 @@ func (g *globalOptions) refuse(p plan.Plan, dryRun bool) error {
 		if err := plan.Render(out, p, g.color()); err != nil {
 			return fmt.Errorf("cannot print: %w", err)
 		}
+		for _, note := range notes {
+			fmt.Fprintf(out, "note: %s\n", note)
+		}
 		return exitError{kind}
 	}
 	report := install.NewReport(install.VerdictRefused)
 	report.DryRun = dryRun
 	report.Warnings = append(report.Warnings, p.Reasons...)
+	report.Notes = append(report.Notes, notes...)
 	if err := g.print([]answer{{value: report}}, false); err != nil {
 		return err
 	}
@@ -338,8 +410,10 @@ func renderRun(w io.Writer, r install.RunReport) {
 	if r.Verify != "" {
 		fmt.Fprintf(w, "verification: %s\n", r.Verify)
 	}
-	for _, warning := range r.Warnings {
-		fmt.Fprintf(w, "warning: %s (%s)\n", warning.Text, warning.Code)
+	if slices.Contains([]string{install.VerdictDone, install.VerdictNothingToDo}, r.Verdict) { // else what they are about has not come
+		for _, warning := range r.Warnings {
+			fmt.Fprintf(w, "warning: %s (%s)\n", warning.Text, warning.Code)
+		}
 	}
 	for _, note := range r.Notes {
 		fmt.Fprintf(w, "note: %s\n", note)

@@ -68,7 +68,7 @@ func matrixFiles(path string) ([]string, error) {
 	if !info.IsDir() {
 		return []string{path}, nil
 	}
-	files, err := filepath.Glob(filepath.Join(path, "*.yaml"))
+	files, err := yamlFiles(path)
 	if err != nil {
 		return nil, faultyMatrix(path, err)
 	}
@@ -82,9 +82,14 @@ func matrixFiles(path string) ([]string, error) {
 // administratorsFiles are the *.yaml of a directory that only root may write; what others can write does
 // not decide about what root installs.
 func administratorsFiles(dir string) ([]string, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
-	if err != nil || len(files) == 0 {
-		return nil, err
+	files, err := yamlFiles(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, faultyMatrix(dir, err)
+	case len(files) == 0:
+		return nil, nil
 	}
 	slices.Sort(files)
 	for _, file := range append([]string{dir}, files...) {

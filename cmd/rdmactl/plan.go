@@ -35,18 +35,26 @@ type wishOptions struct {
 	aside    bool // what programs of an image get by default is left alone
 	upgrade  bool
 	firmware bool
-	matrix   []string
-	loaded   map[string]profiles.Profile // each is read once for all hosts
+	// acceptEOL takes a stack that nobody maintains; installer is the vendor's own in the source, nil for none.
+	acceptEOL bool
+	installer *plan.Installer
+	hold      bool
+	own       []plan.OwnHold // that earlier runs set, where the journals can be read
+	matrix    []string
+	loaded    map[string]profiles.Profile // each is read once for all hosts
 }
 
 func (o *wishOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.profile, "profile", "", "the intent: `NAME` of a profile (see `rdmactl profiles list`) or a file; default that of /etc/rdmactl/config.yaml, else lts")
 	f.StringVar(&o.stack, "stack", "", "one `STACK`: inbox, rdma-core, ofed, mlnx-ofed or doca-ofed")
 	f.StringVar(&o.version, "version", "", "`VERSION` of the stack")
+	f.StringVar(&o.method, "method", "", "how the stack is installed, where it has several `WAYS`: for rdma-core source (the default: built into a directory of its own) or source-package (built as the distribution's kind of packages, which replace its own); for mlnx-ofed vendor-script (the installer of a bundle that --sha256 or --signature proves)")
+	f.BoolVar(&o.acceptEOL, "accept-eol", false, "take a stack that nobody maintains any more: ofed, the OpenFabrics Alliance's of 2019")
 	f.StringSliceVar(&o.cards, "card", nil, "state hardware that cannot be seen: `GENERATION`, such as connectx-5 (may be repeated)")
 	f.StringVar(&o.netdev, "netdev", "", "network interface under a Soft-RoCE device; default: the one of the default route")
 	f.BoolVar(&o.upgrade, "upgrade", false, "move to the newest release of the stack's branch although an older one serves")
 	f.BoolVar(&o.firmware, "firmware", false, "also install the vendor's package that burns the cards' firmware, which no rollback takes back")
+	f.BoolVar(&o.hold, "hold", false, "keep the stack's packages at their version: apt-mark hold, dnf versionlock or zypper addlock, until rdmactl changes the stack")
 	o.supplyOptions.addFlags(f)
 	f.StringVar(&o.activate, "activate", "", "when the stack comes into use: auto (the default), live, reboot, or none")
 	f.StringArrayVar(&o.matrix, "matrix", nil, "add the matrix files at `PATH`, a file or a directory of *.yaml, to the built-in ones (may be repeated)")
@@ -57,7 +65,7 @@ func (o *wishOptions) addFlags(f *pflag.FlagSet) {
 func (o *wishOptions) request(told host.Told, kernel string) plan.Request {
 	req := plan.Request{
 		Profile: o.profile, Stack: o.stack, Version: o.version, Method: o.method, Cards: o.cards, Netdev: o.netdev,
-		Date: o.date, Kernel: kernel, Upgrade: o.upgrade, Firmware: o.firmware, Activate: o.activate, Aside: o.aside, Matrix: o.matrix,
+		Date: o.date, Kernel: kernel, Upgrade: o.upgrade, Firmware: o.firmware, Installer: o.installer, AcceptEOL: o.acceptEOL, Hold: o.hold, Own: o.own, Activate: o.activate, Aside: o.aside, Matrix: o.matrix,
 	}
 	if told.Kind == "root" {
 		req.Root = told.Root
@@ -102,6 +110,11 @@ func (o *wishOptions) wish(s source, kernel string) (plan.Request, profiles.Prof
 	req := o.request(told, kernel)
 	if err := o.ask(&req); err != nil {
 		return req, profiles.Profile{}, err
+	}
+	if told.Kind == "evidence" && told.Image {
+		if err := o.forSavedImage(s, &req); err != nil {
+			return req, profiles.Profile{}, err
+		}
 	}
 	if req.Date == "" && !s.facts.RecordedAt.IsKnown() {
 		req.Date = today(host.NewLive()) // a ticket seldom tells its day
@@ -209,11 +222,15 @@ func runPlan(ctx context.Context, opts planOptions, g *globalOptions) (err error
 			return err
 		}
 	}
+	opts.knowHolds(g)
 	known, err := opts.loadMatrix()
 	if err != nil {
 		return err
 	}
 	if known, err = opts.supply(ctx, known); err != nil {
+		return err
+	}
+	if _, err := opts.readKeys(); err != nil { // as an install of this plan would
 		return err
 	}
 	var planned *plan.Plan // the one host's, without the solver's answer, which each run asks for anew
@@ -228,7 +245,13 @@ func runPlan(ctx context.Context, opts planOptions, g *globalOptions) (err error
 		if err != nil {
 			return err
 		}
+		if !several {
+			if err := opts.useless(p); err != nil {
+				return err
+			}
+		}
 		planned = &p
+		opts.noteHolds(p, g)
 		if several {
 			planned = nil
 		} else {

@@ -189,7 +189,7 @@ func enums() map[reflect.Type][]string {
 			"install", "nothing-to-do", "refuse", "chosen", "possible", "refused",
 		},
 		reflect.TypeFor[plan.Kind](): {
-			"packages", "files", "modules", "udev", "services", "verify", "repository", "build", "initramfs", "activate", "use", "remove",
+			"packages", "files", "modules", "udev", "services", "verify", "repository", "build", "initramfs", "activate", "use", "remove", "hold", "vendor-script",
 		},
 		reflect.TypeFor[plan.Scope]():   {"nothing", "named-packages", "whole-repository", "build", "required-space"},
 		reflect.TypeFor[verbs.Status](): {"pass", "warn", "fail", "not-testable"},
@@ -372,6 +372,12 @@ commands:
 `), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	el7 := filepath.Join(t.TempDir(), "el7.yaml") // of the few systems that OFED is documented for
+	if text, err := os.ReadFile(rhel); err != nil {
+		t.Fatal(err)
+	} else if err := os.WriteFile(el7, []byte(strings.NewReplacer("9.4", "7.6", "5.14.0-427.13.1.el9_4", "3.10.0-957.el7").Replace(string(text))), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	vendor := filepath.Join(t.TempDir(), "vendor.yaml")
 	if err := os.WriteFile(vendor, []byte(`apiVersion: rdmactl/v1
 kind: Evidence
@@ -396,6 +402,8 @@ commands:
 		{"plan", "--evidence", evidence, "--profile", "soft"},
 		{"plan", "--evidence", evidence, "--profile", "soft", "--netdev", "eth0"},
 		{"plan", "--evidence", evidence, "--profile", "inbox"},
+		{"plan", "--evidence", evidence, "--profile", "inbox", "--hold"},
+		{"plan", "--evidence", evidence, "--stack", "doca-ofed", "--hold"},
 		{"plan", "--evidence", evidence, "--stack", "rdma-core"},
 		{"plan", "--evidence", evidence, "--stack", "mlnx-ofed"},
 		{"plan", "--evidence", evidence, "--stack", "doca-ofed"},
@@ -406,6 +414,7 @@ commands:
 		{"plan", "--evidence", rhel, "--stack", "mlnx-ofed"},
 		{"plan", "--evidence", rhel, "--stack", "doca-ofed"},
 		{"plan", "--evidence", rhel, "--stack", "ofed"},
+		{"plan", "--evidence", el7, "--stack", "ofed"},
 		{"plan", "--evidence", rhel, "--compare"},
 		{"plan", "--evidence", rhel, "--profile", "soft"},
 		{"matrix", "query", "--distro", "sles", "--version-id", "15.5", "--card", "connectx-6"},

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -23,8 +24,10 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		UpdateScripts:       os.Getenv("RDMACTL_UPDATE") != "",
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits":  exits,
-			"sha256": sha256Of,
+			"exits":    exits,
+			"sha256":   sha256Of,
+			"stdoutTo": stdoutTo,
+			"replace":  replaceIn,
 		},
 	})
 }
@@ -56,4 +59,26 @@ func sha256Of(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	sum := sha256.Sum256([]byte(ts.ReadFile(args[1])))
 	ts.Setenv(args[0], hex.EncodeToString(sum[:]))
+}
+
+// stdoutTo writes what the last command printed to a file, with one text put for another, such as a directory that
+// differs in each run: stdoutTo FILE OLD NEW.
+func stdoutTo(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: stdoutTo FILE OLD NEW")
+	}
+	text := strings.ReplaceAll(ts.ReadFile("stdout"), args[1], args[2])
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
+}
+
+// replaceIn writes a file anew with one text put for another that must be in it: replace OLD NEW FILE TO.
+func replaceIn(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 4 {
+		ts.Fatalf("usage: replace OLD NEW FILE TO")
+	}
+	text := ts.ReadFile(args[2])
+	if !strings.Contains(text, args[0]) {
+		ts.Fatalf("%s has no %q", args[2], args[0])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[3]), []byte(strings.ReplaceAll(text, args[0], args[1])), 0o600))
 }

@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/rdmactl/rdmactl/detect"
@@ -251,11 +250,10 @@ func evidenceFiles(path string) ([]string, error) {
 	if !info.IsDir() {
 		return []string{path}, nil
 	}
-	files, err := filepath.Glob(filepath.Join(path, "*.yaml"))
+	files, err := yamlFiles(path)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read evidence %s: %w", path, err)
 	}
-	sort.Strings(files)
 	return files, nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/rdmactl/rdmactl/internal/holdings"
 	"github.com/rdmactl/rdmactl/internal/openpgpkey"
 	"github.com/rdmactl/rdmactl/plan"
+	"github.com/rdmactl/rdmactl/plan/rules"
 	"github.com/rdmactl/rdmactl/profiles/matrix"
 	"github.com/spf13/pflag"
 )
@@ -188,11 +189,21 @@ func (o *wishOptions) supply(ctx context.Context, known *matrix.Index) (*matrix.
 	if err := o.supplyOptions.check(); err != nil {
 		return nil, err
 	}
-	if o.source == "" || o.stack == "inbox" {
+	if err := o.takesNothing(); err != nil {
+		return nil, err
+	}
+	if o.source == "" {
 		return known, nil
 	}
 	if builds, err := o.builds(); err != nil || builds {
 		return known, err
+	}
+	if o.trustSource {
+		return nil, fault.New(fault.Usage, "usage", "prove a vendor's source by its repository's signature with --key, or the whole file with --sha256; --trust-source is for --stack rdma-core",
+			"cannot take %s without a proof: it is not a source of rdma-core that is built here", o.source)
+	}
+	if o.stack == "ofed" { // its file has no repository
+		return known, o.findInstaller(ctx, known, plan.OFAInstaller)
 	}
 	place, err := o.place(o.source)
 	if err != nil {
@@ -216,6 +227,11 @@ func (o *wishOptions) supply(ctx context.Context, known *matrix.Index) (*matrix.
 	}
 	if names := releasesOf(found.Holdings); len(names) == 1 && o.stack == "" {
 		o.stack, o.version, _ = strings.Cut(names[0], " ")
+	}
+	if o.method == rules.ByVendorScript {
+		if err := o.findInstallerAt(ctx, place, plan.MLNXInstaller, with); err != nil {
+			return nil, err
+		}
 	}
 	merged, err := matrix.Merge(known.Matrix(), &matrix.Matrix{Holdings: found.Holdings})
 	if err != nil {

@@ -89,6 +89,11 @@ func runUninstall(ctx context.Context, opts uninstallOptions, t *target, g *glob
 		return err
 	}
 	notes := shorterWay(p, env, opts.root)
+	unknown, err := notInstalled(ctx, env, p, opts.allowRemove)
+	if err != nil {
+		return err
+	}
+	notes = append(notes, unknown...)
 	switch {
 	case p.Verdict == plan.Refuse:
 		return g.refuse(p, opts.dryRun)
@@ -98,13 +103,8 @@ func runUninstall(ctx context.Context, opts uninstallOptions, t *target, g *glob
 		if err := install.Ready(env); err != nil { // before the question, not after
 			return err
 		}
-		if g.format() == "table" {
-			if err := plan.Render(g.err, p, g.color()); err != nil {
-				return fmt.Errorf("cannot print: %w", err)
-			}
-			for _, note := range notes {
-				fmt.Fprintf(g.err, "note: %s\n", note)
-			}
+		if err := g.offer(p, notes); err != nil {
+			return err
 		}
 		if err := confirm(g, opts.yes, "Take this away?"); err != nil {
 			return err
@@ -126,7 +126,7 @@ func runUninstall(ctx context.Context, opts uninstallOptions, t *target, g *glob
 	if report.Verdict == install.VerdictNothingToDo {
 		report.Notes = append(report.Notes, p.Summary)
 	}
-	return g.finish(t.shown(report), err)
+	return g.finish(g.unsaid(t.shown(report), p), err)
 }
 
 // plan reads the host and plans.
@@ -135,6 +135,12 @@ func (o uninstallOptions) plan(ctx context.Context, env install.Env, t *target, 
 	nothing := o.toProfile == plan.NoProfile
 	if nothing {
 		wish.profile = "inbox"
+	}
+	if os.Geteuid() == 0 {
+		var err error
+		if wish.own, err = install.OwnHolds(env.Paths); err != nil {
+			return plan.Plan{}, err
+		}
 	}
 	if err := t.settle(&wish, o.kernel); err != nil {
 		return plan.Plan{}, err

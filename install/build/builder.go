@@ -26,6 +26,7 @@ type builder struct {
 	host  Host
 	dir   string // absolute directory on the host, the builder's own
 	drop  []string
+	apart string // see host.Command
 	as    string
 	nice  int
 	log   *os.File
@@ -88,7 +89,7 @@ func (b *builder) run(ctx context.Context, what, dir string, env []string, argv 
 	if _, err := fmt.Fprintf(b.log, "+ %q\n", full); err != nil {
 		return fmt.Errorf("cannot write the build's log: %w", err)
 	}
-	result, err := b.host.Run(ctx, host.Command{Argv: full, Output: out})
+	result, err := b.host.Run(ctx, host.Command{Argv: full, Output: out, Apart: b.apart})
 	if err != nil {
 		return fmt.Errorf("cannot %s: %w", what, err)
 	}

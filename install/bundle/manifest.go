@@ -93,6 +93,8 @@ type Request struct {
 	Upgrade bool             `json:"upgrade,omitempty"`
 	// Firmware brings the vendor's package that burns the cards' firmware.
 	Firmware bool `json:"firmware,omitempty"`
+	// Hold keeps the packages at their version.
+	Hold bool `json:"hold,omitempty"`
 	// Holdings are what the vendor's repository has that the packages come from.
 	Holdings []matrix.Holding `json:"holdings,omitempty"`
 	// Build is the source of a stack that is compiled, a file of the repository; its checksum proves it.

@@ -1,6 +1,8 @@
 package holdings
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -16,7 +18,16 @@ import (
 // to. The name's ending says what the file is. It must be the very file that was imported, and nothing of it is
 // taken that Import would refuse; scripts of a package are not run, and not unpacked.
 func Unpack(ctx context.Context, name string, file io.ReaderAt, size int64, is matrix.HoldingFile, into *os.Root) error {
-	err := unpackFile(ctx, name, file, size, is, into)
+	return unpackAs(ctx, name, file, size, is, false, into)
+}
+
+// UnpackPrograms is Unpack for a folder that has programs which are run: what starts like one is made executable.
+func UnpackPrograms(ctx context.Context, name string, file io.ReaderAt, size int64, is matrix.HoldingFile, into *os.Root) error {
+	return unpackAs(ctx, name, file, size, is, true, into)
+}
+
+func unpackAs(ctx context.Context, name string, file io.ReaderAt, size int64, is matrix.HoldingFile, programs bool, into *os.Root) error {
+	err := unpackFile(ctx, name, file, size, is, programs, into)
 	var own *refusal
 	switch {
 	case err == nil:
@@ -27,7 +38,7 @@ func Unpack(ctx context.Context, name string, file io.ReaderAt, size int64, is m
 	return archive.Explain(name, err)
 }
 
-func unpackFile(ctx context.Context, name string, file io.ReaderAt, size int64, is matrix.HoldingFile, into *os.Root) error {
+func unpackFile(ctx context.Context, name string, file io.ReaderAt, size int64, is matrix.HoldingFile, programs bool, into *os.Root) error {
 	whole, err := seal(ctx, file, size)
 	if err != nil {
 		return err
@@ -35,14 +46,15 @@ func unpackFile(ctx context.Context, name string, file io.ReaderAt, size int64, 
 	if whole.sum != is.SHA256 {
 		return refuse("look what it is, and plan anew", "it is not the file that was planned with: its SHA-256 is %s, not %s", whole.sum, is.SHA256)
 	}
-	u := &unpacking{sink: archive.NewSink(into, archive.Limits{Files: maxEntries, Bytes: is.Bytes}), folder: is.Folder}
+	u := &unpacking{sink: archive.NewSink(into, archive.Limits{Files: maxEntries, Bytes: is.Bytes}), folder: is.Folder, programs: programs}
 	return u.walk(ctx, name, whole)
 }
 
 // unpacking writes what is in one folder of a packed file. Of all else the names are checked, and no more.
 type unpacking struct {
-	sink   *archive.Sink
-	folder string
+	sink     *archive.Sink
+	folder   string
+	programs bool // what starts like a program is made one
 }
 
 func (u *unpacking) walk(ctx context.Context, name string, file *sealed) error {
@@ -90,7 +102,16 @@ func (u *unpacking) add(ctx context.Context, name string, size int64, r io.Reade
 	if err != nil || !ok {
 		return err
 	}
-	return u.sink.File(rest, false, size, limit(ctx, r, max(size, 0), name))
+	content := bufio.NewReaderSize(limit(ctx, r, max(size, 0), name), 512)
+	run := false
+	if u.programs {
+		head, err := content.Peek(4)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		run = bytes.HasPrefix(head, []byte("#!")) || bytes.Equal(head, []byte("\x7fELF"))
+	}
+	return u.sink.File(rest, run, size, content)
 }
 
 func (u *unpacking) addAt(ctx context.Context, name string, content *io.SectionReader) error {

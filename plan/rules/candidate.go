@@ -29,12 +29,14 @@ const (
 
 // Ways of installing a release.
 const (
-	ByRepository   = "repository"
-	ByLocalRepo    = "local-repo"
-	ByBundle       = "bundle"
-	BySource       = "source"
-	ByVendorScript = "vendor-script"
-	InContainer    = "container"
+	ByRepository = "repository"
+	ByLocalRepo  = "local-repo"
+	ByBundle     = "bundle"
+	BySource     = "source"
+	// BySourcePackage builds the distribution's kind of packages from the source tree's own packaging.
+	BySourcePackage = "source-package"
+	ByVendorScript  = "vendor-script"
+	InContainer     = "container"
 )
 
 // Where the kernel modules come from.
@@ -57,7 +59,7 @@ type Candidate struct {
 	// rebuild; empty for none.
 	// Among unknown releases one that was seen for the system at all is the better guess.
 	Evidence matrix.Evidence
-	Method   string // repository, local-repo, bundle, source, vendor-script, container
+	Method   string // repository, local-repo, bundle, source, source-package, vendor-script, container
 	Modules  string // prebuilt, dkms, built, inbox
 	// Label is the vendor's name of the system: rhel9.4, rhel9, ubuntu22.04; empty where no source names
 	// one. A rebuild has the label of RHEL of the same minor release, never of another.

@@ -190,6 +190,10 @@ func StackVersions(in Input) map[string]string {
 	order := []string{"libibverbs1", "libibverbs", "rdma-core", "mlnx-ofed-kernel-utils", "mlnx-ofed-kernel-dkms", "ofed-scripts", "doca-ofed"}
 	for _, p := range installed {
 		name, _, _ := strings.Cut(p.Name, ":")
+		if name == "libibverbs1" && strings.Contains(p.Version, PackageMark) {
+			versions["rdma-core"] = UpstreamVersion(p) // packages that were built from source
+			continue
+		}
 		if i := slices.Index(order, name) + 1; i > rank[p.Origin] {
 			versions[p.Origin], rank[p.Origin] = p.Version, i
 			if name == "doca-ofed" && p.Origin == name {

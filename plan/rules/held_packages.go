@@ -80,7 +80,7 @@ func ReplacedPackages(in Input, c *Candidate) []facts.Package {
 		foreign := p.Origin != "inbox" && p.Origin != "unknown" && p.Origin != c.Release.Stack
 		listed := c.Layout != nil && (slices.ContainsFunc(c.Layout.Replaces, nameMeets(p.Name)) || slices.ContainsFunc(c.Layout.Conflicts, nameMeets(p.Name)))
 		kept := c.Layout != nil && slices.ContainsFunc(c.Layout.Keeps, nameMeets(p.Name))
-		if p.Origin != c.Release.Stack && (foreign || listed) && !kept {
+		if p.Origin != c.Release.Stack && (foreign || listed || boundToLibrary(in, p)) && !kept {
 			out = append(out, p)
 		}
 	}
@@ -102,6 +102,12 @@ func changedPackages(in Input, c *Candidate) []facts.Package {
 		}
 	}
 	return out
+}
+
+// Held says that the administrator keeps a package from being upgraded.
+func Held(in Input, name string) bool {
+	_, ok := holdOn(in, name, "hold", "versionlock", "lock", "exclude")
+	return ok
 }
 
 func anyHold(in Input) bool {

@@ -27,14 +27,21 @@ func installMethod() VendorRule {
 		switch h.stack {
 		case "rdma-core":
 			c.Method, c.Modules = BySource, ModulesInbox
-			h.asked(c, BySource, "source-package")
+			if h.asked(c, BySource, BySourcePackage) && h.in.Method == BySourcePackage {
+				c.Method = BySourcePackage
+				h.olderThanInstalled(c)
+			}
 			return
 		case "ofed":
 			c.Method, c.Modules = ByVendorScript, ModulesBuilt
 			h.asked(c, ByVendorScript)
 			return
 		}
-		if !h.asked(c, ByRepository, ByLocalRepo, ByBundle, InContainer, "packages") {
+		offered := []string{ByRepository, ByLocalRepo, ByBundle, InContainer, "packages"}
+		if h.stack == "mlnx-ofed" { // DOCA has no installer of its own
+			offered = append(offered, ByVendorScript)
+		}
+		if !h.asked(c, offered...) {
 			return
 		}
 		if h.mixedOrigins(c) {
@@ -42,6 +49,12 @@ func installMethod() VendorRule {
 		}
 		if c.Modules == "" {
 			c.Modules = h.modules(c)
+		}
+		if h.in.Method == ByVendorScript && c.Modules == ModulesBuilt {
+			c.refuse(h.once("script-builds", func() []Finding {
+				return refuse(MethodNotOffered, "mlnxofedinstall of MLNX_OFED 4.9: invoke_add_kernel_support", "the release has no modules for this kernel, and the vendor's installer builds them only with --add-kernel-support, which then removes whatever is in its way (--force)")
+			})...)
+			return
 		}
 		switch {
 		case h.in.Method != "" && h.in.Method != "packages":

@@ -201,7 +201,7 @@ func begun(all []entry) bool {
 // kinds are the kinds of steps; those that no run in an image carries out have the reason, and where they are killed.
 func kinds() map[plan.Kind]string {
 	return map[plan.Kind]string{
-		plan.KindPackages: "", plan.KindFiles: "", plan.KindRepository: "", plan.KindInitramfs: "", plan.KindBuild: "", plan.KindUse: "",
+		plan.KindPackages: "", plan.KindFiles: "", plan.KindRepository: "", plan.KindInitramfs: "", plan.KindBuild: "", plan.KindUse: "", plan.KindHold: "",
 		plan.KindModules: "an image has no kernel in memory: install/crash_test.go at each entry of the journal, test/vm with a power cut",
 		plan.KindUdev:    "no udevd runs in an image: as modules",
 		plan.KindServices: "nothing is started in an image, and no plan enables a unit there: packages' own scripts do, inside of the step packages; " +

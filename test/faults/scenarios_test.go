@@ -9,13 +9,13 @@ import (
 	"github.com/rdmactl/rdmactl/test/vendorlab"
 )
 
-// soft is Soft-RoCE: packages and files of our own.
+// soft is Soft-RoCE: packages, which are held, and files of our own.
 func soft(t *testing.T) *scenario {
 	b := base(t)
 	const rules, unit = "/etc/udev/rules.d/91-rdmactl-soft-roce.rules", "/etc/systemd/system/rdmactl-rxe@.service"
 	s := &scenario{
 		name: "soft", start: bare(t), look: &looker{kept: b.Root}, argv: rooted(t),
-		args: []string{"--profile", "soft", "--netdev", "eth0", "--kernel", b.Kernel},
+		args: []string{"--profile", "soft", "--netdev", "eth0", "--hold", "--kernel", b.Kernel},
 		points: []point{
 			{"packages", "before", logged("staged", ""), false},
 			{"packages", "begun", logged("step-started", "packages"), false},
@@ -23,6 +23,10 @@ func soft(t *testing.T) *scenario {
 			{"packages", "inside, before a script", opened("packages", file("/info/rdma-core.postinst")), false},
 			{"packages", "inside, after dpkg unpacked all", opened("packages", both(by("apt-get", ""), having("/usr/bin/ib_write_bw"))), true},
 			{"packages", "after", logged("step-done", "packages"), false},
+			{"hold", "before", logged("step-done", "packages"), true}, // as after packages
+			{"hold", "begun", logged("step-started", "hold"), true},
+			{"hold", "inside, before dpkg writes it", opened("hold", by("dpkg", "/var/lib/dpkg/status-new")), false},
+			{"hold", "after", logged("step-done", "hold"), false},
 			{"files", "before", logged("step-done", "memlock"), true},
 			{"files", "begun", logged("step-started", "udev-rules"), false},
 			{"files", "inside, before it is written", opened("udev-rules", temporary(rules)), false},

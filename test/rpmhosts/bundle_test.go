@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -25,48 +26,78 @@ func (im image) base(t *testing.T, trusted rootlab.Signer) string {
 	return dir
 }
 
-// bundled makes a bundle for the host, and returns its file and checksum.
-func (im image) bundled(t *testing.T, exit int) (file, sum string, r rootlab.Result) {
+// bundler makes bundles for the host.
+type bundler struct {
+	dir, file     string
+	evidence, key string
+	base          string // repository of what the host has
+	im            image
+}
+
+func (im image) bundler(t *testing.T) bundler {
 	t.Helper()
 	c, err := cache.Open()
 	must(t, err)
 	trusted, err := rootlab.NewSigner(c, "rpmhostkey", "trusted")
 	must(t, err)
 	dir := t.TempDir()
-	evidence, key := filepath.Join(dir, "host.yaml"), filepath.Join(dir, "key.asc")
-	file = filepath.Join(dir, "rdma.bundle")
+	b := bundler{dir: dir, file: filepath.Join(dir, "rdma.bundle"), evidence: filepath.Join(dir, "host.yaml"), key: filepath.Join(dir, "key.asc"), im: im}
 	public, err := trusted.Public()
 	must(t, err)
-	must(t, os.WriteFile(key, public, 0o644))
-	lab.Rdmactl(t, 0, "detect", "--root", im.Dir, "--kernel", im.kernel, "--save", evidence)
-	r = lab.Rdmactl(t, exit, "bundle", "create", "--for", evidence, "--profile", "inbox", "--card", "connectx-5", "--kernel", im.kernel,
-		"--mirror", serve(t, im.repos)+"/"+good, "--mirror", im.base(t, trusted), "--key", key, "--cache", filepath.Join(dir, "cache"), "--out", file, "-o", "json")
-	if exit == 0 {
-		sum = rootlab.Decode[struct{ SHA256 string }](t, r).SHA256
-	}
-	return file, sum, r
+	must(t, os.WriteFile(b.key, public, 0o644))
+	lab.Rdmactl(t, 0, "detect", "--root", im.Dir, "--kernel", im.kernel, "--save", b.evidence)
+	b.base = im.base(t, trusted)
+	return b
 }
 
-// TestBundle installs a host with dnf from a bundle, with its own repository out of reach. For a host with zypper
-// it is said that there is none.
+// creates makes a bundle from one of the repositories.
+func (b bundler) creates(t *testing.T, exit int, repository string) rootlab.Result {
+	t.Helper()
+	return lab.Rdmactl(t, exit, "bundle", "create", "--for", b.evidence, "--profile", "inbox", "--card", "connectx-5", "--kernel", b.im.kernel,
+		"--mirror", serve(t, b.im.repos)+"/"+repository, "--mirror", b.base, "--key", b.key, "--cache", filepath.Join(b.dir, "cache-"+repository), "--out", b.file, "-o", "json")
+}
+
+// TestFaultyMirrors give no bundle.
+func TestFaultyMirrors(t *testing.T) {
+	each(t, func(t *testing.T, s system) {
+		b := newImage(t, s, good).bundler(t)
+		twins := faulty()
+		if s.manager == "dnf" { // which verifies the index of no mirror, but each package
+			twins = []string{unsigned, tampered}
+		}
+		for _, name := range twins {
+			t.Run(name, func(t *testing.T) {
+				r := b.creates(t, 4, name)
+				if !regexp.MustCompile(`(?i)signature|checksum|signed|digest|correct key`).MatchString(r.Stderr) {
+					t.Errorf("it is not said what is wrong:\n%s", r)
+				}
+				if _, err := os.Lstat(b.file); !os.IsNotExist(err) {
+					t.Errorf("there is a bundle: %v", err)
+				}
+			})
+		}
+	})
+}
+
+// TestBundle installs a host from a bundle, with its own repository out of reach.
 func TestBundle(t *testing.T) {
 	each(t, func(t *testing.T, s system) {
 		im := newImage(t, s, good)
-		if s.manager != "dnf" {
-			_, _, r := im.bundled(t, 4)
-			r.Says(t, "zypper", "cannot make a bundle")
-			return
-		}
-		file, sum, r := im.bundled(t, 0)
+		b := im.bundler(t)
+		r := b.creates(t, 0, good)
 		r.Says(t, "not-told", `"form": "rpm"`)
+		file, sum := b.file, rootlab.Decode[struct{ SHA256 string }](t, r).SHA256
 		im.uses(t, "http://127.0.0.1:9/") // nothing answers there
 		before, packages := im.files(t), im.packages(t)
 		install := func(more ...string) []string {
 			return append([]string{"install", "--root", im.Dir, "--kernel", im.kernel, "--yes", "--bundle", file}, more...)
 		}
 		lab.Rdmactl(t, 4, install()...).Says(t, "--sha256")
+		must(t, change(file, func(data []byte) []byte { data[len(data)-5000] ^= 1; return data }))
+		lab.Rdmactl(t, 2, install("--trust-bundle")...).Says(t, "has the SHA-256")
+		must(t, change(file, func(data []byte) []byte { data[len(data)-5000] ^= 1; return data }))
 		dry := lab.Rdmactl(t, 0, install("--sha256", sum, "--dry-run")...)
-		dry.Says(t, "install libibverbs", "rdmactl-bundle")
+		dry.Says(t, "install libibverbs", map[string]string{"dnf": "rdmactl-bundle", "zypper": "rdmactl bundle"}[s.manager]) // its id, and its name
 		if diff := before.Changed(im.files(t)); len(diff) > 0 {
 			t.Errorf("a dry run changed files:\n%s", strings.Join(diff, "\n"))
 		}
@@ -82,7 +113,7 @@ func TestBundle(t *testing.T) {
 				t.Errorf("the host trusts %s since", name)
 			}
 		}
-		for _, place := range []string{"var/cache/rdmactl", "etc/yum.repos.d/rdmactl-bundle.repo", "etc/pki/rpm-gpg/RPM-GPG-KEY-rdmactl-bundle"} {
+		for _, place := range []string{"var/cache/rdmactl", s.repos + "/rdmactl-bundle.repo", "etc/pki/rpm-gpg/RPM-GPG-KEY-rdmactl-bundle"} {
 			if im.has(place) {
 				t.Errorf("%s is left on the host", place)
 			}

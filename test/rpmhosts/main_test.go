@@ -1,5 +1,5 @@
 // Package rpmhosts runs the real program on file trees of hosts whose packages are RPMs: Rocky Linux 9 with dnf
-// and openSUSE Leap 15.6 with zypper.
+// and openSUSE Leap 15.6 with zypper, for a vendor's releases under the name of SLES 15 SP6.
 //
 // The programs of a tree are Debian's, which has rpm, dnf and zypper too; dpkg and its database are taken out.
 // What the rpm database holds, and what the signed repository offers, is real: a kernel with its modules, and

@@ -15,17 +15,24 @@ import (
 // TestVendorBundles installs from the files that a vendor gives out to be downloaded, and takes it back. Of what nobody
 // signed, such as bundles of mlnx_add_kernel_support.sh, a checksum proves the file.
 func TestVendorBundles(t *testing.T) {
+	eachVendor(t, vendorBundles)
+}
+
+func vendorBundles(t *testing.T, v vendorSystem) {
 	for _, c := range []struct {
 		name    string
 		release vendorlab.Release
 		fault   vendorlab.Fault
 	}{
-		{"tgz", vendorlab.MLNXRHEL(), vendorlab.Sound},
-		{"local repo package", vendorlab.DOCARHEL(), vendorlab.Sound},
-		{"not signed, with a checksum", vendorlab.MLNXRHEL(), vendorlab.Unsigned},
+		{"tgz", v.mlnx, vendorlab.Sound},
+		{"local repo package", v.doca, vendorlab.Sound},
+		{"not signed, with a checksum", v.mlnx, vendorlab.Unsigned},
 	} {
+		if c.release != v.doca && v.fewer(t, c.name) {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
-			h := newVendorHost(t, c.release)
+			h := newVendorHost(t, v, c.release)
 			s := h.serves(t, vendorlab.Variant{Fault: c.fault})
 			s.address = s.Packed
 			var more []string
@@ -41,7 +48,7 @@ func TestVendorBundles(t *testing.T) {
 				t.Errorf("the report is %+v", r)
 			}
 			h.serving(t, s)
-			text, err := os.ReadFile(h.Path("etc/yum.repos.d/rdmactl-" + c.release.Stack + ".repo"))
+			text, err := os.ReadFile(h.repositoryFile())
 			must(t, err)
 			if !strings.Contains(string(text), "baseurl=file:///var/cache/rdmactl/sources/") {
 				t.Errorf("the repository is configured as %q", text)

@@ -15,5 +15,5 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == host.ImageExecCommand {
 		os.Exit(host.RootedChild(os.Args[2:]))
 	}
-	os.Exit(m.Run())
+	os.Exit(lab.Main(m))
 }

@@ -38,8 +38,20 @@ func DOCARHEL() Release {
 	return Release{Stack: doca, Version: "2.9.2", Driver: "24.10-2.1.8.0", Label: "rhel9.4", Build: "012101"}
 }
 
+// MLNXSLES is MLNX_OFED 24.10 for SLES 15 SP6.
+func MLNXSLES() Release {
+	return Release{Stack: mlnx, Version: "24.10-1.1.4.0", Driver: "24.10-1.1.4.0", Label: "sles15sp6"}
+}
+
+// DOCASLES is DOCA 2.9 for SLES 15 SP6.
+func DOCASLES() Release {
+	return Release{Stack: doca, Version: "2.9.2", Driver: "24.10-2.1.8.0", Label: "sles15sp6", Build: "012101"}
+}
+
 // Releases are all that the lab makes.
-func Releases() []Release { return []Release{MLNXDebian(), DOCADebian(), MLNXRHEL(), DOCARHEL()} }
+func Releases() []Release {
+	return []Release{MLNXDebian(), DOCADebian(), MLNXRHEL(), DOCARHEL(), MLNXSLES(), DOCASLES()}
+}
 
 const (
 	mlnx = "mlnx-ofed"
@@ -50,10 +62,21 @@ const (
 func (r Release) String() string { return r.Stack + "-" + r.Version + "-" + r.Label }
 
 // RPM says that the packages are RPMs.
-func (r Release) RPM() bool { return strings.HasPrefix(r.Label, "rhel") }
+func (r Release) RPM() bool { return strings.HasPrefix(r.Label, "rhel") || r.SUSE() }
+
+// SUSE says that they are for SLES.
+func (r Release) SUSE() bool { return strings.HasPrefix(r.Label, "sles") }
 
 // branch is 24.10.
 func (r Release) branch() string { b, _, _ := strings.Cut(r.Driver, "-"); return b }
+
+// dist ends the releases of the driver's RPMs: rhel9u4, sles15sp6.
+func (r Release) dist() string {
+	if minor, ok := strings.CutPrefix(r.Label, "rhel"); ok {
+		return "rhel" + strings.ReplaceAll(minor, ".", "u")
+	}
+	return r.Label
+}
 
 // three is the driver's version without its last number, as the modules tell it: 24.10-2.1.8.
 func (r Release) three() string { return r.Driver[:strings.LastIndexByte(r.Driver, '.')] }

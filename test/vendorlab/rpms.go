@@ -30,9 +30,9 @@ const (
 	reload   = "[ ! -d /run/systemd/system ] || systemctl daemon-reload >/dev/null 2>&1 || :"
 )
 
-func userRPMs() []userRPM {
+func (r Release) userRPMs() []userRPM {
 	exact := " = " + userVersion
-	return []userRPM{
+	list := []userRPM{
 		{"rdma-core", []string{"rdma-core"}, []string{"Conflicts: mlnx-en-utils", "Recommends: libibverbs" + exact}, reload},
 		{"libibverbs", []string{"libibverbs1", "ibverbs-providers"}, []string{
 			"Requires: rdma-core" + exact, "Provides: libmlx5" + exact, "Obsoletes: libmlx5 < " + userUpstream,
@@ -47,15 +47,59 @@ func userRPMs() []userRPM {
 		}, ldconfig},
 		{"perftest", []string{"perftest"}, []string{"Requires: libibverbs", "Requires: librdmacm", "Requires: libibumad"}, ""},
 	}
+	if r.SUSE() {
+		for i, u := range list {
+			for _, name := range suseNames()[u.name] {
+				list[i].relations = append(list[i].relations, "Provides: "+name+exact, "Obsoletes: "+name+" < "+userUpstream)
+			}
+		}
+	}
+	return list
 }
 
-// rpms are the packages of a release for RHEL.
+// suseNames are SUSE's packages, one a library, of which the vendor's take the place: its packages have the names
+// of RHEL's on SLES too.
+func suseNames() map[string][]string {
+	return map[string][]string{
+		"libibverbs":       {"libibverbs1", "libmlx5-1", "libmlx4-1", "libefa1", "libmana1"},
+		"librdmacm":        {"librdmacm1"},
+		"libibumad":        {"libibumad3"},
+		"infiniband-diags": {"libibmad5", "libibnetdisc5"},
+	}
+}
+
+// kernelRPM is the package with the prebuilt modules: kmod of RHEL, the kernel module package (KMP) of SUSE, whose
+// version has the kernel's.
+func (r Release) kernelRPM(driver, kernel string) (name, version string) {
+	if r.SUSE() {
+		base, _, _ := cutLast(kernel, "-") // without the flavour
+		return "mlnx-ofa_kernel-kmp-default", r.dkms() + "_k" + strings.ReplaceAll(base, "-", "_") + "-1." + r.dist()
+	}
+	return "kmod-mlnx-ofa_kernel", driver
+}
+
+func (r Release) kernelRelations(driver string) []string {
+	if r.SUSE() {
+		return []string{"Requires: mlnx-ofa_kernel = " + driver, "Provides: multiversion(kernel)", "Obsoletes: mlnx-en-kmp-default"}
+	}
+	return []string{"Requires: mlnx-ofa_kernel = " + driver, "Obsoletes: kmod-mlnx-en", "Provides: kmod-mlnx-rdma-rxe = " + driver}
+}
+
+func cutLast(text, at string) (before, after string, found bool) {
+	if i := strings.LastIndex(text, at); i >= 0 {
+		return text[:i], text[i+len(at):], true
+	}
+	return text, "", false
+}
+
+// rpms are the packages of a release for RHEL or SLES.
 func (l *Lab) rpms(b Base, r Release, v Variant) ([]pkg, error) {
 	modules, err := l.modules(b, r, v.Core)
 	if err != nil {
 		return nil, err
 	}
-	driver := r.branch() + "-" + r.ofed() + ".1.rhel" + strings.ReplaceAll(strings.TrimPrefix(r.Label, "rhel"), ".", "u")
+	driver := r.branch() + "-" + r.ofed() + ".1." + r.dist()
+	kernelName, kernelVersion := r.kernelRPM(driver, b.Kernel)
 	const x86 = "x86_64"
 	post, err := asset("scripts/utils.post")
 	if err != nil {
@@ -88,17 +132,22 @@ func (l *Lab) rpms(b Base, r Release, v Variant) ([]pkg, error) {
 			fill:      func(root string) error { return utils(root, "/usr/lib", "/usr/lib/systemd/system") },
 		},
 		{
-			name: "kmod-mlnx-ofa_kernel", version: driver, arch: x86, summary: "the vendor's modules for kernel " + b.Kernel,
-			relations: []string{"Requires: mlnx-ofa_kernel = " + driver, "Obsoletes: kmod-mlnx-en", "Provides: kmod-mlnx-rdma-rxe = " + driver},
+			name: kernelName, version: kernelVersion, arch: x86, summary: "the vendor's modules for kernel " + b.Kernel,
+			relations: r.kernelRelations(driver),
 			scripts:   map[string]string{"post": depmod, "postun": depmod},
-			fill:      func(root string) error { return kmod(root, modules, b.Kernel) },
+			fill: func(root string) error {
+				if r.SUSE() {
+					return copyTree(modules, filepath.Join(root, "lib/modules", b.Kernel, "updates"))
+				}
+				return kmod(root, modules, b.Kernel)
+			},
 		},
 		{
 			name: "mlnx-fw-updater", version: r.Driver, arch: x86, summary: "firmware images and the program that burns them",
 			scripts: map[string]string{"post": shebangless(firmware)},
 		},
 	}
-	for _, u := range userRPMs() {
+	for _, u := range r.userRPMs() {
 		p := pkg{
 			name: u.name, version: userVersion, arch: x86, summary: "the vendor's " + u.name, relations: u.relations, scripts: map[string]string{},
 			fill: func(root string) error { return b.relocate(root, u.from) },
@@ -130,7 +179,7 @@ func (l *Lab) rpms(b Base, r Release, v Variant) ([]pkg, error) {
 			},
 		})
 	}
-	return append(list, r.rpmMetas(v)...), nil
+	return append(list, r.rpmMetas(kernelName, v)...), nil
 }
 
 // shebangless is a script without its first line, as the body of a scriptlet.
@@ -139,12 +188,12 @@ func shebangless(script []byte) string {
 	return body
 }
 
-func (r Release) rpmMetas(v Variant) []pkg {
+func (r Release) rpmMetas(kernel string, v Variant) []pkg {
 	var list []pkg
 	for _, m := range r.metas() {
 		needs := []string{"ofed-scripts", "mlnx-tools"}
 		if m.kernel {
-			needs = append(needs, "mlnx-ofa_kernel", "kmod-mlnx-ofa_kernel")
+			needs = append(needs, "mlnx-ofa_kernel", kernel)
 		}
 		if m.user {
 			for _, u := range []string{"rdma-core", "libibverbs", "libibverbs-utils", "librdmacm", "librdmacm-utils", "libibumad"} {

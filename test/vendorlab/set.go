@@ -481,7 +481,11 @@ func (m *setMaker) local(dir string, s Set) error {
 		}
 		if m.release.RPM() {
 			text := "[doca]\nname=DOCA\nbaseurl=file://" + share + "\nenabled=1\ngpgcheck=1\ngpgkey=file://" + share + "/GPG-KEY-Mellanox.pub\n"
-			return put(root+"/etc/yum.repos.d/doca.repo", []byte(text), 0o644)
+			dir := "/etc/yum.repos.d"
+			if m.release.SUSE() {
+				dir = "/etc/zypp/repos.d"
+			}
+			return put(root+dir+"/doca.repo", []byte(text), 0o644)
 		}
 		// apt takes an armored key only from a file that ends in .asc.
 		keyring := share + "/doca_keyring.gpg"

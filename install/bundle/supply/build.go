@@ -30,6 +30,10 @@ func (c *Collection) source(ctx context.Context, k *kind, h Host) (string, error
 		return "", nil
 	}
 	b := h.Plan.Steps[i].Changes.Build
+	if b.Packages != "" {
+		return "", fault.New(fault.Stopped, "method-not-offered", "leave the method away: the build into a directory of its own can be carried",
+			"cannot make a bundle for %s: packages of %s are built on hosts with repositories only", h.Name, b.Version)
+	}
 	const hint = "give one archive with --source and its checksum with --sha256"
 	if b.Source == "" || b.SHA256 == "" || strings.HasSuffix(b.Source, ".dsc") {
 		return "", fault.New(fault.Stopped, "source-not-verified", hint, "cannot make a bundle for %s: the source of %s must be one archive that a checksum proves", h.Name, b.Version)

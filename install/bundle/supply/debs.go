@@ -60,8 +60,14 @@ func (c *Collection) debs(ctx context.Context, k *kind, h Host, out *bundle.Host
 	})
 	stop()
 	c.Meter.End()
+	if !other.Own {
+		// First, as what is of another release often cannot be resolved either.
+		if wrong := checkDebReleases(h, filepath.Join(dir, "lists")); wrong != nil {
+			return wrong
+		}
+	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", h.Name, err)
+		return c.explained(h, "apt", got.Notes, err)
 	}
 	out.Packages, out.Notes = got.Solution.Actions, append(out.Notes, got.Notes...)
 	files, err := pm.PackageFiles(ctx, got.Solution.Actions)
@@ -119,11 +125,11 @@ func (c *Collection) aptSources(ctx context.Context, k *kind, h Host, other *apt
 		k.from("the sources of the machine that made the bundle")
 	}
 	var err error
-	if other.Repos, err = install.RepositoriesOf(ctx, h.Plan, c.Keys, c.Now); err != nil {
+	if other.Repos, err = install.RepositoriesOf(ctx, h.Plan, slices.Concat(c.Keys, c.VendorKeys), c.Now); err != nil {
 		return err
 	}
 	for _, r := range other.Repos {
-		k.from(pkgmgr.WithoutCredentials(r.URL))
+		k.from(pkgmgr.WithoutCredentials(c.origin(r.URL)))
 	}
 	return nil
 }

@@ -83,7 +83,7 @@ func (f Feed) repository(id string, key []byte) pkgmgr.Repository {
 	if suite == "./" || suite == "/" {
 		suite = ""
 	}
-	return pkgmgr.Repository{ID: id, Name: "mirror", URL: f.Address, Suite: suite, Components: f.Components, Key: key, SignedIndex: f.Form == "apt"}
+	return pkgmgr.Repository{ID: id, Name: id, URL: f.Address, Suite: suite, Components: f.Components, Key: key, SignedIndex: f.Form == "apt"}
 }
 
 // of says that a feed is for a host.

@@ -16,6 +16,7 @@ import (
 	"github.com/rdmactl/rdmactl/install/pkgmgr"
 	"github.com/rdmactl/rdmactl/install/pkgmgr/dnf"
 	"github.com/rdmactl/rdmactl/install/pkgmgr/rpm"
+	"github.com/rdmactl/rdmactl/install/pkgmgr/zypper"
 	"github.com/rdmactl/rdmactl/internal/fault"
 	"github.com/rdmactl/rdmactl/plan"
 )
@@ -26,9 +27,22 @@ type rpmFile struct {
 	blob bundle.Blob
 }
 
-// dnf collects the packages of a host with dnf.
-func (c *Collection) dnf(ctx context.Context, k *kind, h Host, out *bundle.Host) error {
-	other, keys, err := c.dnfSources(ctx, k, h)
+// rpmManager is what stands for a host with one of the managers of RPMs.
+func (c *Collection) rpmManager(ctx context.Context, manager, dir string, other rpm.Other) (pkgmgr.Collecting, error) {
+	program, elsewhere := "dnf", func() (pkgmgr.Collecting, error) { return dnf.Elsewhere(ctx, c.Writer, dir, other) }
+	if manager == "zypper" {
+		program, elsewhere = "zypper", func() (pkgmgr.Collecting, error) { return zypper.Elsewhere(ctx, c.Writer, dir, other) }
+	}
+	if _, err := exec.LookPath(program); err != nil {
+		return nil, fault.New(fault.Stopped, "not-installed", "install "+program+" on this machine: Debian, Ubuntu and Fedora have it too",
+			"cannot resolve packages for a host with %s: %s is not installed here", manager, program)
+	}
+	return elsewhere()
+}
+
+// rpmPackages collects the packages of a host with dnf or zypper.
+func (c *Collection) rpmPackages(ctx context.Context, k *kind, h Host, out *bundle.Host) error {
+	other, keys, err := c.rpmSources(ctx, k, h)
 	if err != nil {
 		return err
 	}
@@ -36,7 +50,7 @@ func (c *Collection) dnf(ctx context.Context, k *kind, h Host, out *bundle.Host)
 	if err != nil {
 		return err
 	}
-	pm, err := dnf.Elsewhere(ctx, c.Writer, dir, other)
+	pm, err := c.rpmManager(ctx, out.Manager, dir, other)
 	if err != nil {
 		return err
 	}
@@ -56,8 +70,11 @@ func (c *Collection) dnf(ctx context.Context, k *kind, h Host, out *bundle.Host)
 	if whole := withInstalled(h); gather(whole) != nil {
 		out.Notes = append(out.Notes, "packages of the stack that the host has cannot be brought along: "+err.Error())
 		if err := gather(h.Plan); err != nil {
-			return fmt.Errorf("%s: %w", h.Name, err)
+			return c.explained(h, "rpm", got.Notes, err)
 		}
+	}
+	if err := checkRPMReleases(h, slices.DeleteFunc(slices.Clone(other.Repos), func(r pkgmgr.Repository) bool { return !strings.HasPrefix(r.ID, "mirror-") }), got.Solution.Actions); err != nil {
+		return err
 	}
 	out.Packages, out.Notes = got.Solution.Actions, append(out.Notes, got.Notes...)
 	files, err := pm.PackageFiles(ctx, got.Solution.Actions)
@@ -105,10 +122,13 @@ func withInstalled(h Host) plan.Plan {
 	return out
 }
 
-// dnfSources names where packages of a host come from, and the keys that sign them.
-func (c *Collection) dnfSources(ctx context.Context, k *kind, h Host) (dnf.Other, []string, error) {
-	release, _, _ := strings.Cut(h.Facts.Distro.VersionID.Or(""), ".")
-	other := dnf.Other{Release: release, Arch: h.Facts.Kernel.Arch.Or(""), Files: map[string][]byte{}, Keys: map[string][]byte{}}
+// rpmSources names where packages of a host come from, and the keys that sign them.
+func (c *Collection) rpmSources(ctx context.Context, k *kind, h Host) (rpm.Other, []string, error) {
+	release := h.Facts.Distro.VersionID.Or("")
+	if h.Facts.Distro.Family.Or("") != "suse" { // whose repositories have the service pack in their addresses
+		release, _, _ = strings.Cut(release, ".")
+	}
+	other := rpm.Other{Release: release, Arch: h.Facts.Kernel.Arch.Or(""), Files: map[string][]byte{}, Keys: map[string][]byte{}}
 	if h.Facts.Distro.Family.Or("") == "rhel" && h.Facts.Distro.ID.Or("") != "fedora" {
 		other.Platform = "platform:el" + release
 	}
@@ -137,12 +157,12 @@ func (c *Collection) dnfSources(ctx context.Context, k *kind, h Host) (dnf.Other
 			return other, nil, err
 		}
 	}
-	vendor, err := install.RepositoriesOf(ctx, h.Plan, c.Keys, c.Now)
+	vendor, err := install.RepositoriesOf(ctx, h.Plan, slices.Concat(c.Keys, c.VendorKeys), c.Now)
 	if err != nil {
 		return other, nil, err
 	}
 	for _, r := range vendor {
-		k.from(pkgmgr.WithoutCredentials(r.URL))
+		k.from(pkgmgr.WithoutCredentials(c.origin(r.URL)))
 		keys = append(keys, string(r.Key))
 	}
 	other.Repos = append(other.Repos, vendor...)
@@ -153,11 +173,14 @@ func (c *Collection) dnfSources(ctx context.Context, k *kind, h Host) (dnf.Other
 }
 
 // ownRepos are the repositories of this machine, for a host of the same release.
-func (c *Collection) ownRepos(k *kind, h Host, other *dnf.Other, keys *[]string) error {
+func (c *Collection) ownRepos(k *kind, h Host, other *rpm.Other, keys *[]string) error {
 	if own, err := kindID(c.Here); err != nil || own != k.id {
 		return nothing(h, k.id)
 	}
-	const dir = "/etc/yum.repos.d"
+	dir := "/etc/yum.repos.d"
+	if h.Facts.Packages.Manager.Or("") == "zypper" {
+		dir = "/etc/zypp/repos.d"
+	}
 	names, err := c.Writer.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("cannot read %s: %w", dir, err)

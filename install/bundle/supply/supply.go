@@ -45,12 +45,18 @@ type Collection struct {
 	Feeds  []Feed
 	// Keys are texts of public keys that a person trusts for what the vendor, and mirrors without a key of
 	// their own, offer.
-	Keys  []string
-	Now   time.Time
-	Meter Meter
+	Keys []string
+	// VendorKeys came with a vendor's source and are known by their fingerprints; nothing of a distribution is trusted
+	// by them.
+	VendorKeys []string
+	// Fetched is the file that a packed source was fetched to, where it is an address.
+	Fetched string
+	Now     time.Time
+	Meter   Meter
 
-	kinds map[string]*kind
-	order []string
+	origins map[string]string // of folders that were unpacked, by their addresses
+	kinds   map[string]*kind
+	order   []string
 }
 
 // kind is what hosts of one distribution, release and architecture share.
@@ -106,15 +112,18 @@ func (c *Collection) Add(ctx context.Context, h Host) (bundle.Host, error) {
 	if out.Request.Build, err = c.source(ctx, k, h); err != nil {
 		return out, err
 	}
+	if h.Plan, err = c.unpacked(ctx, h.Plan); err != nil {
+		return out, err
+	}
 	switch out.Manager {
 	case "apt":
 		k.form = bundle.Debs
 		return out, c.debs(ctx, k, h, &out)
-	case "dnf", "yum":
+	case "dnf", "yum", "zypper":
 		k.form = bundle.RPMs
-		return out, c.dnf(ctx, k, h, &out)
+		return out, c.rpmPackages(ctx, k, h, &out)
 	}
-	return out, fault.New(fault.Stopped, "manager-not-supported", "bundles are made for hosts with apt and dnf",
+	return out, fault.New(fault.Stopped, "manager-not-supported", "bundles are made for hosts with apt, dnf and zypper",
 		"cannot make a bundle for %s: what it needs cannot be resolved for a host with %q", h.Name, out.Manager)
 }
 

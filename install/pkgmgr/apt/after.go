@@ -40,6 +40,14 @@ func (a *after) of(db pkgmgr.Database) pkgmgr.Database {
 
 const dpkgStatus = "/var/lib/dpkg/status"
 
+// source is the status that apt reads.
+func (a *after) source() string {
+	if a == nil {
+		return dpkgStatus
+	}
+	return a.status
+}
+
 // After returns a manager that solves and fetches as if packages were gone.
 func (m *Manager) After(_ context.Context, dir string, gone []string) (pkgmgr.Manager, error) {
 	if len(gone) == 0 {
@@ -48,9 +56,9 @@ func (m *Manager) After(_ context.Context, dir string, gone []string) (pkgmgr.Ma
 	if !path.IsAbs(dir) || strings.ContainsAny(dir, " ,;\"\t\n") {
 		return nil, fmt.Errorf("cannot foresee packages in %q: not an absolute path of plain letters", dir)
 	}
-	text, err := m.Host.ReadFile(dpkgStatus)
+	text, err := m.Host.ReadFile(m.after.source())
 	if err != nil {
-		return nil, fmt.Errorf("cannot read %s: %w", dpkgStatus, err)
+		return nil, fmt.Errorf("cannot read %s: %w", m.after.source(), err)
 	}
 	left, missing := withoutPackages(string(text), gone)
 	if len(missing) > 0 {

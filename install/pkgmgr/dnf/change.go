@@ -23,6 +23,9 @@ func (m *Manager) Refresh(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	if d != dnf4 && m.Note != nil {
+		m.Note(map[dialect]string{dnf5: "dnf 5", yum3: "yum 3"}[d] + " is driven by what is documented of it, and no test of rdmactl runs it")
+	}
 	verb := []string{"makecache", "--refresh"}
 	if d == yum3 {
 		if _, err := m.Run(ctx, "", m.command(d, []string{"-q"}, "clean", "expire-cache")...); err != nil {
@@ -232,27 +235,14 @@ func (m *Manager) Apply(ctx context.Context, req pkgmgr.Request) error {
 	if err != nil {
 		return err
 	}
-	names := []string{}
-	for _, a := range sol.Actions {
-		if a.Action != "install" {
-			names = append(names, a.Name+":"+a.Arch)
-		}
-	}
-	beside, err := m.Beside(ctx, names)
+	beside, err := m.Beside(ctx, rpm.Replaced(sol.Actions))
 	if err != nil {
 		return err
 	}
-	if err := m.transaction(ctx, d, rpm.Unfinished{Request: &req, Comes: rpm.ComesOf(sol.Actions), Staged: m.directory()}, o); err != nil {
+	if err := m.transaction(ctx, d, rpm.Unfinished{Request: &req, Comes: rpm.ComesOf(sol.Actions), Packages: packages, Staged: m.directory()}, o); err != nil {
 		return err
 	}
-	files, err := beside.Keep(ctx, true)
-	if err != nil {
-		return err
-	}
-	for _, f := range files {
-		m.note("%s: the configuration file that was edited is kept, this one lies beside its place", f)
-	}
-	return m.Saved(files)
+	return m.Afterwards(ctx, beside, m.Note)
 }
 
 // transaction runs an order from the cache.
@@ -266,7 +256,7 @@ func (m *Manager) transaction(ctx context.Context, d dialect, u rpm.Unfinished, 
 			return true, err
 		}
 		// A package whose %post failed is installed, and dnf ends with 0.
-		if lines := failedScripts(res.Stdout + "\n" + res.Stderr); len(lines) > 0 {
+		if lines := rpm.FailedScripts(res.Stdout + "\n" + res.Stderr); len(lines) > 0 {
 			return true, &pkgmgr.CommandError{Command: d.program() + " " + o.verb[0], Exit: res.Exit, Lines: lines}
 		}
 		return true, nil
@@ -285,19 +275,6 @@ func shellFailed(d dialect, o order, res host.Result) error {
 		command.Lines = []string{"it carried nothing out and does not say why"}
 	}
 	return err
-}
-
-// failedScripts are the scripts of packages that came and whose script failed. Those of packages that
-// go (%preun, %postun) and triggers are only noted by rpm, and cannot be helped.
-func failedScripts(out string) []string {
-	lines := []string{}
-	for line := range strings.Lines(out) {
-		line = strings.TrimSpace(line)
-		if regexp.MustCompile(`%(?:pre|post|posttrans|pretrans)\(.*scriptlet failed`).MatchString(line) {
-			lines = append(lines, line)
-		}
-	}
-	return lines[:min(len(lines), 5)]
 }
 
 // Keep copies old packages out of the cache, downloads them again, or packs them from their files.
@@ -336,20 +313,14 @@ func (m *Manager) undoOrder(ctx context.Context, d dialect, u pkgmgr.Undo) (orde
 	if err != nil {
 		return order{}, nil, err
 	}
-	names := slices.Concat(u.Purge, u.Remove)
-	for _, n := range names {
-		if err := rpm.CheckName(n); err != nil {
-			return order{}, nil, err
-		}
+	if err := rpm.CheckUndo(u); err != nil {
+		return order{}, nil, err
 	}
 	install := []string{}
 	for _, b := range u.Back {
-		if !path.IsAbs(b.File) || strings.ContainsAny(b.File, " \t\n") {
-			return order{}, nil, fmt.Errorf("cannot put back %s: its file %q is not an absolute path without blanks", b.Name, b.File)
-		}
 		install = append(install, b.File)
 	}
-	remove := present(db, names)
+	remove := present(db, slices.Concat(u.Purge, u.Remove))
 	if len(install)+len(remove) == 0 {
 		return order{}, db, nil
 	}
@@ -415,6 +386,9 @@ func (m *Manager) Again(ctx context.Context, packages []pkgmgr.OldPackage) error
 	_, err = m.Run(ctx, "", m.command(d, []string{"-y", cached}, append([]string{"reinstall"}, specs...)...)...)
 	return err
 }
+
+// AgainLast is not so: what was cut short is made whole first.
+func (m *Manager) AgainLast() bool { return false }
 
 // directory is that of staged repositories.
 func (m *Manager) directory() string {

@@ -27,6 +27,8 @@ type Solver struct {
 	staged *staged
 	// without are ids of repositories that are looked away from.
 	without []string
+	// released is a directory with other locks for the versionlock plugin, see Released.
+	released string
 }
 
 // Manager also changes the host.
@@ -47,12 +49,6 @@ func New(w host.Writer) *Manager {
 
 // Name is dnf, for yum too: it is the family's name.
 func (s *Solver) Name() string { return "dnf" }
-
-func (m *Manager) note(format string, args ...any) {
-	if m.Note != nil {
-		m.Note(fmt.Sprintf(format, args...))
-	}
-}
 
 // dialect is the command line that a host's manager understands.
 type dialect int
@@ -107,7 +103,7 @@ func (s *Solver) options(d dialect) []string {
 	for _, id := range s.without {
 		out = append(out, "--disablerepo="+id)
 	}
-	return out
+	return append(out, s.releasedOptions(d)...)
 }
 
 // cached is the option to use what was read and downloaded before, and nothing else.

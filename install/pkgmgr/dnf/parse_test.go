@@ -246,13 +246,6 @@ func TestSortMessages(t *testing.T) {
 	}
 }
 
-func TestFailedScripts(t *testing.T) {
-	out := "warning: %post(badpost-1.0-1.noarch) scriptlet failed, exit status 1\nwarning: %postun(old-1.0-1.noarch) scriptlet failed, exit status 1\n"
-	if got := failedScripts(out); len(got) != 1 || !strings.Contains(got[0], "badpost") {
-		t.Errorf("%q", got)
-	}
-}
-
 func TestNotFound(t *testing.T) {
 	if got := notFound(host.Result{Stderr: "No match for argument: nowhere\n", Stdout: "Installing:\n"}); len(got) != 1 {
 		t.Errorf("%q", got)

@@ -57,13 +57,7 @@ func offered(names []string, offers []offer) map[string][]pkgmgr.Offer {
 				all[n] = append(all[n], pkgmgr.Offer{Version: o.version, Repository: o.repo})
 			}
 		}
-		slices.SortStableFunc(all[n], func(a, b pkgmgr.Offer) int {
-			c, err := rpm.Compare(b.Version, a.Version)
-			if err != nil {
-				return strings.Compare(b.Version, a.Version)
-			}
-			return c
-		})
+		rpm.SortOffers(all[n])
 	}
 	return all
 }

@@ -37,6 +37,10 @@ func (t Tool) repack(ctx context.Context, p pkgmgr.Package, dir, target string) 
 		}
 	}
 	triggers, err := t.Ask(ctx, "rpm", "-q", "--triggers", "--filetriggers", nevra)
+	var command *pkgmgr.CommandError
+	if errors.As(err, &command) { // rpm before 4.13, as of EL 7, knows no triggers of files
+		triggers, err = t.Ask(ctx, "rpm", "-q", "--triggers", nevra)
+	}
 	if err != nil {
 		return err
 	}

@@ -7,25 +7,42 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
-
-	"github.com/rdmactl/rdmactl/install/pkgmgr"
 )
 
 // sweep takes away what rpm was writing when it was killed: it gives each file a name of its own first,
 // FILE;6b0d8fc7 with the number of its transaction, and no later transaction looks for those of another.
-// Only names beside files of the packages themselves are taken for that.
-func (t Tool) sweep(ctx context.Context, packages []pkgmgr.OldPackage) error {
-	list := []string{}
-	for _, p := range packages {
+// Only names beside files of the packages themselves are taken for that: of those that are installed, and of those
+// whose package files are still there.
+func (t Tool) sweep(ctx context.Context, u Unfinished) error {
+	list, files := []string{}, slices.Clone(u.Packages)
+	for _, p := range u.Comes {
 		res, err := t.Query(ctx, "", "rpm", "-ql", NEVRA(p.Package))
 		if err != nil {
 			return err
 		}
-		if res.Exit == 0 { // else it did not come after all
+		if res.Exit == 0 { // else it did not come, or not yet
 			list = append(list, filesIn(res.Stdout)...)
 		}
+		if p.File != "" {
+			files = append(files, p.File)
+		}
+	}
+	for _, f := range files {
+		there, err := exists(t.Host, f)
+		if err != nil {
+			return err
+		}
+		if !there {
+			continue
+		}
+		out, err := t.Ask(ctx, "rpm", "-qp", "--nosignature", "-l", f)
+		if err != nil {
+			return err
+		}
+		list = append(list, filesIn(out)...)
 	}
 	strays, err := t.strays(list)
 	if err != nil {

@@ -15,6 +15,8 @@ type Tool struct {
 	Host host.Reader
 	// Writer is nil for a solver, which has only the read-only commands of a Reader.
 	Writer host.Writer
+	// Env are further variables of what Writer runs.
+	Env []string
 }
 
 // A solver on a small or emulated machine needs more than a Reader's usual deadline.
@@ -28,7 +30,7 @@ func (t Tool) Query(ctx context.Context, stdin string, argv ...string) (host.Res
 	var err error
 	switch {
 	case t.Writer != nil:
-		res, err = t.Writer.Run(ctx, host.Command{Argv: argv, Stdin: []byte(stdin)})
+		res, err = t.Writer.Run(ctx, host.Command{Argv: argv, Stdin: []byte(stdin), Env: t.Env})
 	case stdin != "":
 		err = fmt.Errorf("it needs input, which a read-only command cannot have: %w", host.ErrNotAllowed)
 	default:
@@ -54,7 +56,7 @@ func (t Tool) Ask(ctx context.Context, argv ...string) (string, error) {
 
 // Run executes a changing command that has to end with 0.
 func (t Tool) Run(ctx context.Context, stdin string, argv ...string) (host.Result, error) {
-	res, err := t.Writer.Run(ctx, host.Command{Argv: argv, Stdin: []byte(stdin)})
+	res, err := t.Writer.Run(ctx, host.Command{Argv: argv, Stdin: []byte(stdin), Env: t.Env})
 	if err != nil {
 		return res, fmt.Errorf("cannot run %s: %w", argv[0], err)
 	}

@@ -23,6 +23,8 @@ type Unfinished struct {
 	Undo    *pkgmgr.Undo    `json:"undo,omitempty"`
 	// Comes are the packages that the transaction brings, with the file of each that is put back.
 	Comes []pkgmgr.OldPackage `json:"comes"`
+	// Packages are the files of those that a request brings. A manager may remove them one by one.
+	Packages []string `json:"packages,omitempty"`
 	// Staged is the directory of the staged repositories that it installs from, if any.
 	Staged string `json:"staged,omitempty"`
 }
@@ -122,6 +124,9 @@ type Mender interface {
 	Undo(ctx context.Context, undo pkgmgr.Undo) error
 	// Again installs packages once more that are installed already.
 	Again(ctx context.Context, packages []pkgmgr.OldPackage) error
+	// AgainLast says that Again is for after the transaction: before it, the manager finds what was not replaced
+	// yet in the way.
+	AgainLast() bool
 }
 
 // Repair rebuilds a damaged database, has the transaction that was cut short carried to its end, and
@@ -147,6 +152,13 @@ func (t Tool) Repair(ctx context.Context, m Mender) (string, error) {
 	pending, err := t.Pending()
 	if err != nil {
 		return fail(err)
+	}
+	if pending != nil {
+		// First of all: a package's script runs ldconfig, which makes links to half-written libraries too, as their
+		// names are higher.
+		if err := t.sweep(ctx, *pending); err != nil {
+			return fail(err)
+		}
 	}
 	// To erase the older version is what was left to do, with the scripts that an upgrade runs for it.
 	// Before the rest, as the solver may find the rest impossible with two of one package.
@@ -196,7 +208,7 @@ func (t Tool) carryOn(ctx context.Context, u Unfinished, m Mender) error {
 			again = append(again, p)
 		}
 	}
-	if len(again) > 0 {
+	if len(again) > 0 && !m.AgainLast() {
 		if err := m.Again(ctx, again); err != nil {
 			return err
 		}
@@ -209,7 +221,14 @@ func (t Tool) carryOn(ctx context.Context, u Unfinished, m Mender) error {
 	if err != nil {
 		return err
 	}
-	if err := t.sweep(ctx, u.Comes); err != nil {
+	if len(again) > 0 && m.AgainLast() {
+		// The transaction has come to its end, its repair has not.
+		err := t.During(u, func() (bool, error) { err := m.Again(ctx, again); return err == nil, err })
+		if err != nil {
+			return err
+		}
+	}
+	if err := t.sweep(ctx, u); err != nil {
 		return err
 	}
 	return t.Drop([]string{unfinishedFile}) // when nothing was left to do, nothing else took it away

@@ -23,8 +23,9 @@ func TestSolverIsReadOnly(t *testing.T) {
 		{Install: []pkgmgr.Want{{Name: "rdma-core", Version: "44.0-150600.2"}, {Name: "perftest:x86_64", Version: "1:4.5+0.17~rc1-1"}}},
 		{Install: []pkgmgr.Want{{Name: "ethtool", Version: "6.1-1"}}, Remove: []string{"kernel-default-devel-6.4.0-1"}},
 		{Remove: []string{"ethtool", "kernel-default-devel-6.4.0-1"}},
+		{Install: []pkgmgr.Want{{Name: "ethtool", Version: "6.1-1"}}, Remove: []string{"kernel-default-devel-6.4.0-1"}, Purge: true},
 	} {
-		verb, rest, err := order(req, db)
+		verb, rest, err := s.order(req, db)
 		if err != nil || verb == "" {
 			t.Fatalf("%v: %q, %v", req, verb, err)
 		}
@@ -40,7 +41,7 @@ func TestSolverIsReadOnly(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if orders != 3 {
+	if orders != 4 {
 		t.Errorf("%d orders were looked at", orders)
 	}
 }

@@ -45,7 +45,7 @@ func (m *Manager) Fetch(ctx context.Context, req pkgmgr.Request) error {
 	if err != nil {
 		return err
 	}
-	verb, rest, err := order(req, db)
+	verb, rest, err := m.order(req, db)
 	if err != nil {
 		return err
 	}
@@ -64,32 +64,19 @@ func comes(a plan.ResolvedPackage) bool { return a.Action != "remove" }
 // zypper runs a changing verb. 102 and 103 say that a reboot or a restart of zypper is advised, 106
 // that a repository was left out; 107 that a script of a package failed.
 func (m *Manager) zypper(ctx context.Context, verb string, rest ...string) error {
-	res, err := m.Writer.Run(ctx, host.Command{Argv: m.command(verb, rest...)})
+	res, err := m.Writer.Run(ctx, host.Command{Argv: m.command(verb, rest...), Env: m.Env})
 	if err != nil {
 		return fmt.Errorf("cannot run zypper: %w", err)
 	}
 	switch res.Exit {
 	case 0, 102, 103, 106:
-		if problem := scripts(res); problem != nil {
-			return problem
+		// Older versions only print that a script failed.
+		if lines := rpm.FailedScripts(messages(res.Stdout) + "\n" + res.Stderr); len(lines) > 0 {
+			return &pkgmgr.CommandError{Command: "zypper " + verb, Exit: res.Exit, Lines: lines}
 		}
 		return nil
 	}
 	return failure(res)
-}
-
-// scripts finds a failed script of a package that came, which older versions of zypper only print.
-func scripts(res host.Result) error {
-	lines := []string{}
-	for line := range strings.Lines(messages(res.Stdout) + res.Stderr) {
-		if strings.Contains(line, "scriptlet failed") && (strings.Contains(line, "%post(") || strings.Contains(line, "%pre(") || strings.Contains(line, "%posttrans(")) {
-			lines = append(lines, strings.TrimSpace(line))
-		}
-	}
-	if len(lines) == 0 {
-		return nil
-	}
-	return &pkgmgr.CommandError{Command: "zypper install", Exit: res.Exit, Lines: lines[:min(len(lines), 5)]}
 }
 
 // files finds the package files that actions need, in the cache or in a repository on the host.
@@ -168,9 +155,14 @@ func (m *Manager) localFile(ctx context.Context, name string, p pkgmgr.Package) 
 			continue
 		}
 		for _, scheme := range []string{"file://", "dir://", "file:", "dir:"} {
-			if dir, ok := strings.CutPrefix(r.URL, scheme); ok && strings.HasPrefix(dir, "/") {
-				return m.find(path.Clean(dir), rpm.FileName(p), 6)
+			dir, ok := strings.CutPrefix(r.URL, scheme)
+			if !ok || !strings.HasPrefix(dir, "/") {
+				continue
 			}
+			if file, err := m.find(path.Clean(dir), rpm.FileName(p), 6); err != nil || file != "" {
+				return file, err
+			}
+			break // another may have the same name
 		}
 	}
 	return "", nil
@@ -194,31 +186,18 @@ func (m *Manager) Apply(ctx context.Context, req pkgmgr.Request) error {
 	if err != nil {
 		return err
 	}
-	verb, rest, err := order(req, db)
+	verb, rest, err := m.order(req, db)
 	if err != nil {
 		return err
 	}
-	names := []string{}
-	for _, a := range sol.Actions {
-		if a.Action != "install" {
-			names = append(names, a.Name+":"+a.Arch)
-		}
-	}
-	beside, err := m.Beside(ctx, names)
+	beside, err := m.Beside(ctx, rpm.Replaced(sol.Actions))
 	if err != nil {
 		return err
 	}
-	if err := m.transaction(ctx, rpm.Unfinished{Request: &req, Comes: rpm.ComesOf(sol.Actions), Staged: m.directory()}, verb, rest); err != nil {
+	if err := m.transaction(ctx, rpm.Unfinished{Request: &req, Comes: rpm.ComesOf(sol.Actions), Packages: packages, Staged: m.directory()}, verb, rest); err != nil {
 		return err
 	}
-	files, err := beside.Keep(ctx, true)
-	if err != nil {
-		return err
-	}
-	for _, f := range files {
-		m.note("%s: the configuration file that was edited is kept, this one lies beside its place", f)
-	}
-	return m.Saved(files)
+	return m.Afterwards(ctx, beside, m.Note)
 }
 
 func (m *Manager) transaction(ctx context.Context, u rpm.Unfinished, verb string, rest []string) error {
@@ -267,10 +246,10 @@ func (m *Manager) undoOrder(ctx context.Context, u pkgmgr.Undo) (verb string, re
 	}
 	install, remove := []string{}, []string{}
 	unsigned := false
+	if err := rpm.CheckUndo(u); err != nil {
+		return "", nil, nil, err
+	}
 	for _, b := range u.Back {
-		if !path.IsAbs(b.File) || strings.ContainsAny(b.File, " \t\n") {
-			return "", nil, nil, fmt.Errorf("cannot put back %s: its file %q is not an absolute path without blanks", b.Name, b.File)
-		}
 		if now, ok := db[b.Key()]; ok && now.Status == pkgmgr.Installed && now.Version == b.Version {
 			continue
 		}
@@ -278,14 +257,12 @@ func (m *Manager) undoOrder(ctx context.Context, u pkgmgr.Undo) (verb string, re
 		install = append(install, b.File)
 	}
 	for _, n := range slices.Concat(u.Purge, u.Remove) {
-		if err := rpm.CheckName(n); err != nil {
-			return "", nil, nil, err
-		}
 		if db.Has(n) {
 			remove = append(remove, removal(n, db))
 		}
 	}
-	verb, rest, err = joined(install, remove, len(install) > 0)
+	back := len(install) > 0
+	verb, rest, err = joined(install, remove, allowance{older: back, vendor: back})
 	if unsigned {
 		rest = append([]string{"--allow-unsigned-rpm"}, rest...) // packed here from what was installed here
 	}
@@ -354,6 +331,10 @@ func (m *Manager) Again(ctx context.Context, packages []pkgmgr.OldPackage) error
 	}
 	return m.zypper(ctx, "install", append(options, specs...)...)
 }
+
+// AgainLast is so because libzypp replaces one package after another, and solves for all that is installed: half of a
+// stack is in the way of anything but the other half.
+func (m *Manager) AgainLast() bool { return true }
 
 // directory is that of staged repositories.
 func (m *Manager) directory() string {

@@ -1,6 +1,7 @@
 package zypper
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -122,12 +123,22 @@ func TestOrder(t *testing.T) {
 		{pkgmgr.Request{Install: []pkgmgr.Want{{Name: "alpha", Version: "1.0-1"}}, Remove: []string{"gamma", "nowhere"}}, "install --no-recommends --auto-agree-with-licenses --oldpackage alpha=1.0-1 !gamma"},
 		{pkgmgr.Request{Install: []pkgmgr.Want{{Name: "beta:x86_64", Version: "1:1.0-1"}}}, "install --no-recommends --auto-agree-with-licenses beta.x86_64=1:1.0-1"},
 		{pkgmgr.Request{Install: []pkgmgr.Want{{Name: "alpha", Version: "2.0-1"}}}, ""},
+		{
+			pkgmgr.Request{Install: []pkgmgr.Want{{Name: "alpha", Version: "1.0-1"}}, Remove: []string{"gamma"}, Purge: true}, // back to the distribution's
+			"install --no-recommends --auto-agree-with-licenses --oldpackage --allow-vendor-change alpha=1.0-1 !gamma",
+		},
 		{pkgmgr.Request{Remove: []string{"gamma"}}, "remove --no-clean-deps gamma"},
 		{pkgmgr.Request{Remove: []string{"kernel-default-5.14-1"}}, "remove --no-clean-deps kernel-default.x86_64=5.14-1"},
 	} {
-		verb, rest, err := order(one.req, db)
+		verb, rest, err := NewSolver(nil).order(one.req, db)
 		if err != nil || strings.TrimSpace(verb+" "+strings.Join(rest, " ")) != one.want {
 			t.Errorf("%v: %s %v, %v", one.req, verb, rest, err)
 		}
+	}
+	// What is staged is another maker's.
+	staged := &Solver{staged: &staged{dir: "/var/lib/rdmactl"}}
+	_, rest, err := staged.order(pkgmgr.Request{Install: []pkgmgr.Want{{Name: "mlnx-ofed-all", Version: "24.10-1.1.4.0.sles15sp6"}}}, db)
+	if err != nil || !slices.Contains(rest, "--allow-vendor-change") {
+		t.Errorf("staged: %v, %v", rest, err)
 	}
 }

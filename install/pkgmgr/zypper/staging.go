@@ -21,13 +21,17 @@ const packageCheck = "pkg_gpgcheck=1"
 
 // staged is what a manager with further repositories has in its directory: the host's .repo files and
 // theirs, and caches.
-type staged struct{ dir string }
+type staged struct {
+	dir string
+	// elsewhere are the options for a host that is not this one; see Elsewhere.
+	elsewhere []string
+}
 
 func (s *staged) repos() string { return s.dir + "/repos.d" }
 func (s *staged) cache() string { return s.dir + "/cache" }
 
 func (s *staged) options() []string {
-	return []string{"--reposd-dir", s.repos(), "--cache-dir", s.cache()}
+	return append([]string{"--reposd-dir", s.repos(), "--cache-dir", s.cache()}, s.elsewhere...)
 }
 
 // Files are what configures repositories for good.

@@ -3,7 +3,6 @@ package zypper
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/rdmactl/rdmactl/install/pkgmgr"
 	"github.com/rdmactl/rdmactl/install/pkgmgr/rpm"
@@ -44,13 +43,7 @@ func (s *Solver) Versions(ctx context.Context, names []string) (map[string][]pkg
 			}
 			all[n] = append(all[n], pkgmgr.Offer{Version: rpm.Normal(o.Edition), Repository: id})
 		}
-		slices.SortStableFunc(all[n], func(a, b pkgmgr.Offer) int {
-			c, err := rpm.Compare(b.Version, a.Version)
-			if err != nil {
-				return strings.Compare(b.Version, a.Version)
-			}
-			return c
-		})
+		rpm.SortOffers(all[n])
 	}
 	return all, nil
 }

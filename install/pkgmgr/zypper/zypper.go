@@ -8,7 +8,6 @@ package zypper
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -45,12 +44,6 @@ func New(w host.Writer) *Manager {
 
 // Name is zypper.
 func (s *Solver) Name() string { return "zypper" }
-
-func (m *Manager) note(format string, args ...any) {
-	if m.Note != nil {
-		m.Note(fmt.Sprintf(format, args...))
-	}
-}
 
 // command is a command line of zypper: global options, the verb, and what follows it.
 func (s *Solver) command(verb string, words ...string) []string {
@@ -99,8 +92,9 @@ func (s *Solver) ask(ctx context.Context, verb string, rest ...string) (host.Res
 
 // order turns a request into the words behind "install" or "remove": name=version and name.arch=version
 // to install, "!name" to remove in the same transaction.
-func order(req pkgmgr.Request, db pkgmgr.Database) (verb string, out []string, err error) {
-	install, remove, older := []string{}, []string{}, false
+func (s *Solver) order(req pkgmgr.Request, db pkgmgr.Database) (verb string, out []string, err error) {
+	install, remove := []string{}, []string{}
+	allow := allowance{vendor: s.staged != nil || req.Purge}
 	for _, w := range req.Install {
 		if err := rpm.CheckName(w.Name); err != nil {
 			return "", nil, err
@@ -110,7 +104,7 @@ func order(req pkgmgr.Request, db pkgmgr.Database) (verb string, out []string, e
 		}
 		if p, ok := db.Find(w.Name); ok && p.Base == "" {
 			if c, err := rpm.Compare(w.Version, p.Version); err == nil && c < 0 {
-				older = true
+				allow.older = true
 			} else if err == nil && c == 0 {
 				continue // zypper would say so, and look for another
 			}
@@ -125,7 +119,7 @@ func order(req pkgmgr.Request, db pkgmgr.Database) (verb string, out []string, e
 			remove = append(remove, removal(n, db))
 		}
 	}
-	return joined(install, remove, older)
+	return joined(install, remove, allow)
 }
 
 // removal names what goes; a package that is kept side by side with others only in its version.
@@ -137,7 +131,15 @@ func removal(name string, db pkgmgr.Database) string {
 	return word
 }
 
-func joined(install, remove []string, older bool) (verb string, out []string, err error) {
+// allowance is what a transaction may do that libzypp refuses otherwise.
+type allowance struct {
+	older bool // a lower version takes the place of a higher one: the request names it
+	// vendor has packages of another maker take the place of those that are there, as with a vendor's stack and on
+	// the way back from it. zypper knows it for "install" from 1.14 on (SLES 15).
+	vendor bool
+}
+
+func joined(install, remove []string, allow allowance) (verb string, out []string, err error) {
 	switch {
 	case len(install) == 0 && len(remove) == 0:
 		return "", nil, nil
@@ -145,8 +147,11 @@ func joined(install, remove []string, older bool) (verb string, out []string, er
 		return "remove", append([]string{"--no-clean-deps"}, remove...), nil
 	}
 	out = safety()
-	if older {
-		out = append(out, "--oldpackage") // the request names the older version
+	if allow.older {
+		out = append(out, "--oldpackage")
+	}
+	if allow.vendor {
+		out = append(out, "--allow-vendor-change")
 	}
 	out = append(out, install...)
 	for _, r := range remove {
@@ -228,7 +233,7 @@ func (s *Solver) Solve(ctx context.Context, req pkgmgr.Request) (plan.Solution, 
 	if err != nil {
 		return sol, err
 	}
-	verb, rest, err := order(req, db)
+	verb, rest, err := s.order(req, db)
 	if err != nil || verb == "" {
 		return sol, err
 	}
