@@ -46,7 +46,7 @@ roots:
 # The whole job on real kernels; RDMACTL_VM=1 is what turns the scenarios on. Two machines at a time, but
 # for those that measure: they go first, alone.
 vm: build
-	RDMACTL_VM=1 $(GO) test -count=1 -timeout 80m -parallel 2 -v ./test/vm
+	RDMACTL_VM=1 RDMACTL_ROOTS=1 $(GO) test -count=1 -timeout 80m -parallel 2 -v ./test/vm
 	RDMACTL_VM=1 RDMACTL_ROOTS=1 $(GO) test -count=1 -timeout 40m -parallel 2 -v -run TestBoots ./test/rpmhosts
 
 test: prepare check race roots vm fuzz

@@ -12,13 +12,13 @@ type Change struct {
 	// inside it.
 	Build func(root string, source Source) error
 
-	source Source
-	root   func(stage string) error // of a Foreign
+	source  Source
+	foreign *Foreign
 }
 
 // settle gets the source.
 func (ch *Change) settle(c *cache) (err error) {
-	if ch.root != nil {
+	if ch.foreign != nil {
 		return nil
 	}
 	ch.source, err = c.source(ch.From)

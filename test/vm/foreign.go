@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,19 +10,24 @@ import (
 	"time"
 )
 
-// Foreign is a root that is not Debian's: its package manager and its package source are its own.
+// Foreign is a root that the harness does not make.
 type Foreign struct {
 	// Name is the distribution's, Key what Build depends on.
 	Name string
 	Key  []any
 	// Build makes the root, with systemd, one kernel in /boot and its modules, in a directory that does not exist.
 	Build func(stage string) error
+	// Offers is the suite whose repository, signed, becomes its only package source; without it the package manager
+	// and the source are the root's own.
+	Offers *Suite
+	// Prepare changes the root once it has its package source; nil changes nothing.
+	Prepare func(root string) error
 }
 
 // BootForeign returns a machine that has booted and is idle.
 func BootForeign(t testing.TB, f Foreign) *Machine {
 	t.Helper()
-	return boot(t, Suite{Name: f.Name}, &Change{Name: "foreign", Key: f.Key, root: f.Build}, true)
+	return boot(t, Suite{Name: f.Name}, &Change{Name: "foreign", Key: f.Key, foreign: &f}, true)
 }
 
 // foreign returns the disk of such a root.
@@ -34,15 +40,41 @@ func (c *cache) foreign(s Suite, change *Change) (image, string, error) {
 	if err != nil {
 		return image{}, "", err
 	}
-	hash, err := key(imageVersion, filepath.Base(agent), filepath.Base(tools), agentUnit, networkUnit, initramfs, diskSize, change.Key)
+	f := change.foreign
+	made := []any{imageVersion, filepath.Base(agent), filepath.Base(tools), agentUnit, networkUnit, initramfs, diskSize, change.Key}
+	offer := func(string) error { return nil }
+	if f.Offers != nil {
+		debs, err := c.root(*f.Offers)
+		if err != nil {
+			return image{}, "", err
+		}
+		trusted, err := c.signer("trusted")
+		if err != nil {
+			return image{}, "", err
+		}
+		made = append(made, filepath.Base(debs), filepath.Base(trusted.home), sourceLine(RepoGood))
+		offer = func(stage string) error {
+			repo := filepath.Join(stage, "srv", string(RepoGood))
+			return errors.Join(index(repo, filepath.Join(debs, "debs"), f.Offers.Name), sign(repo, trusted), sources(stage, trusted))
+		}
+	}
+	hash, err := key(made...)
 	if err != nil {
 		return image{}, "", err
 	}
 	dir, err := c.get(change.Name+"-"+s.Name, hash, func(dir string) error {
 		begin := time.Now()
 		stage := filepath.Join(dir, "stage")
-		if err := change.root(stage); err != nil {
+		if err := f.Build(stage); err != nil {
 			return err
+		}
+		if err := offer(stage); err != nil {
+			return err
+		}
+		if f.Prepare != nil {
+			if err := f.Prepare(stage); err != nil {
+				return err
+			}
 		}
 		if err := equip(stage, s.Name, agent); err != nil {
 			return err

@@ -216,7 +216,7 @@ func TestReport(t *testing.T) {
 	if err := printReport(&out, text); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"3 scenarios, 1 failed, 1 skipped, 1 boots retried, 7 s", "skipped 1: needs root", "TestA "} {
+	for _, want := range []string{"3 scenarios, 1 failed, 1 skipped, 1 boots retried, 7 s, 0 s of processors", "skipped 1: needs root", "TestA "} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report lacks %q:\n%s", want, &out)
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 // imageVersion changes when image() makes another disk of the same root and agent.
-const imageVersion = 3
+const imageVersion = 4
 
 const agentDir = "/opt/rdmactl-test"
 
@@ -61,10 +61,13 @@ func masked() []string {
 // image is a disk with what boots it.
 type image struct{ disk, kernel, initrd string }
 
+// mirror is the good repository beside the disk.
+const mirror = "mirror"
+
 // image returns the suite's disk, with the agent and the repositories on it, changed as change says; nil changes
 // nothing.
 func (c *cache) image(s Suite, change *Change) (image, string, error) {
-	if change != nil && change.root != nil {
+	if change != nil && change.foreign != nil {
 		return c.foreign(s, change)
 	}
 	root, err := c.root(s)
@@ -103,6 +106,9 @@ func (c *cache) image(s Suite, change *Change) (image, string, error) {
 			return err
 		}
 		if err := makeRepos(filepath.Join(stage, "srv"), filepath.Join(root, "debs"), s.Name, trusted, stranger); err != nil {
+			return err
+		}
+		if err := linkTree(filepath.Join(stage, "srv", string(RepoGood)), filepath.Join(dir, mirror)); err != nil {
 			return err
 		}
 		if err := furnish(stage, s, agent, trusted); err != nil {
@@ -188,9 +194,11 @@ func (c *cache) agent() (string, error) {
 
 // furnish makes a root of Debian a machine, with only our package source.
 func furnish(root string, s Suite, agent string, trusted signer) error {
-	if err := equip(root, "debian"+s.Version, agent); err != nil {
-		return err
-	}
+	return errors.Join(equip(root, "debian"+s.Version, agent), sources(root, trusted))
+}
+
+// sources makes the signed repository a root's only package source.
+func sources(root string, trusted signer) error {
 	public, err := trusted.public()
 	if err != nil {
 		return err

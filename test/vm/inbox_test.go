@@ -1,6 +1,11 @@
 package vm_test
 
 import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -21,9 +26,14 @@ func TestInbox(t *testing.T) {
 }
 
 func inbox(t *testing.T, m *vm.Machine) {
+	wish := []string{"--profile", "inbox"}
+	if m.Suite() == vm.Bookworm() { // one release gets it all in a file, and has no repository
+		wish = bundled(t, m, wish)
+		m.UseRepo(vm.RepoNone)
+	}
 	packages, before := packagesOf(m), manifest(m)
 	p := decode[plan.Plan](t, rdmactl(t, m, 0, "plan", "--profile", "inbox", "-o", "json"))
-	report := decode[runReport](t, rdmactl(t, m, 0, "install", "--profile", "inbox", "--yes", "-o", "json"))
+	report := decode[runReport](t, rdmactl(t, m, 0, append([]string{"install", "--yes", "-o", "json"}, wish...)...))
 	if report.Verdict != "done" {
 		t.Fatalf("report %+v\n%s", report, m.Run("cat", report.Log))
 	}
@@ -57,4 +67,27 @@ func inbox(t *testing.T, m *vm.Machine) {
 	t.Log(m.Run(onPath, "verify"))
 	rdmactl(t, m, 0, "rollback")
 	sameHost(t, m, packages, before)
+}
+
+// bundled makes, on this machine and for the host that the machine tells of, a bundle of what is wished for, brings it to
+// the machine, and returns what it is installed with.
+func bundled(t *testing.T, m *vm.Machine, wish []string) []string {
+	t.Helper()
+	rdmactl(t, m, 0, "detect", "--save", "/root/host.yaml", "--no-redact")
+	dir := t.TempDir()
+	host := filepath.Join(dir, "host.yaml")
+	must(t, os.WriteFile(host, []byte(m.ReadFile("/root/host.yaml")), 0o600))
+	mirror, key := m.Mirror()
+	server := httptest.NewServer(http.FileServer(http.Dir(mirror)))
+	defer server.Close()
+	program, err := buildOnce()
+	must(t, err)
+	file := filepath.Join(dir, "rdma.bundle")
+	args := append([]string{"bundle", "create", "--for", host, "--mirror", server.URL + " ./", "--key", key, "--cache", filepath.Join(dir, "cache"), "--out", file}, wish...)
+	if out, err := exec.Command(program, args...).CombinedOutput(); err != nil {
+		t.Fatalf("rdmactl %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	const there = "/root/rdma.bundle"
+	m.Put(file, there, 0o600)
+	return []string{"--bundle", there, "--sha256", sumOf(t, file)}
 }

@@ -42,6 +42,14 @@ func ColdBoot(t testing.TB, s Suite) *Machine {
 	return boot(t, s, nil, false)
 }
 
+// Need skips a scenario, and counts it, if there is a reason why it cannot run beside those of Boot.
+func Need(t testing.TB, s Suite, why string) {
+	t.Helper()
+	if why != "" {
+		newScenario(t, s).skip(why)
+	}
+}
+
 func boot(t testing.TB, s Suite, change *Change, warm bool) *Machine {
 	t.Helper()
 	sc := newScenario(t, s)
@@ -133,7 +141,7 @@ func (m *Machine) serial() string { return filepath.Join(m.dir, "serial.log") }
 func (m *Machine) powerOn(snapshot string) error {
 	begin := time.Now()
 	q, err := bootWithRetry(m.scenario.retried, func() (*qemu, error) {
-		return start(m.img, m.disk(), m.serial(), snapshot)
+		return start(m.img, m.suite.processors(), m.disk(), m.serial(), snapshot)
 	})
 	if err != nil {
 		return fmt.Errorf("%w\nserial console:\n%s\nqemu:\n%s", err, fileTail(m.serial(), 30),
@@ -167,10 +175,7 @@ func (m *Machine) end() {
 			}
 		}
 	}
-	if m.q != nil {
-		m.q.kill()
-		m.q = nil
-	}
+	m.off()
 	if err := os.RemoveAll(m.dir); err != nil {
 		m.t.Errorf("cannot remove the machine's directory: %v", err)
 	}
@@ -183,7 +188,15 @@ func (m *Machine) Suite() Suite { return m.suite }
 func (m *Machine) PowerCut() {
 	m.t.Helper()
 	m.on()
+	m.off()
+}
+
+func (m *Machine) off() {
+	if m.q == nil {
+		return
+	}
 	m.q.kill()
+	m.scenario.ran(m.q)
 	m.q = nil
 }
 

@@ -13,7 +13,7 @@ import (
 // TestBesidePeers measures with perftest and ibv_rc_pingpong in the same boot, on the same device and
 // GID, and prints the ratios. There is no limit: what the figures mean is decided elsewhere.
 func TestBesidePeers(t *testing.T) {
-	m := bootWith(t, vm.Bookworm())
+	m := bootWith(t, vm.Bookworm().Measuring())
 	if r := rdmactl(t, m, 0, "install", "--profile", "soft", "--yes"); r.Exit != 0 {
 		t.Fatal(r)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -18,13 +19,16 @@ import (
 	"github.com/rdmactl/rdmactl/test/vm/internal/wire"
 )
 
-// machineArgs is the machine itself; a snapshot fits only the arguments that it was made with.
-// Emulation (tcg) works everywhere, also where KVM is paravirtual and boots no stock kernel.
-func machineArgs() []string {
+// machineArgs is the machine itself, with so many processors; a snapshot fits only the arguments that it was made with.
+// Emulation (tcg) works everywhere, also where KVM is paravirtual and boots no stock kernel. It translates code by its
+// virtual address, so with random ones (norandmaps) each process would have all its libraries translated anew: that takes
+// a quarter of all time, and after thousands of processes a write to a page of such a library takes milliseconds a byte,
+// so that the next boot does not come up.
+func machineArgs(processors int) []string {
 	return []string{
 		"-nodefaults", "-no-user-config", "-display", "none",
-		"-machine", "pc", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "2048",
-		"-append", "console=ttyS0 panic=-1 quiet root=/dev/vda rw",
+		"-machine", "pc", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", strconv.Itoa(processors), "-m", "2048",
+		"-append", "console=ttyS0 panic=-1 quiet norandmaps root=/dev/vda rw",
 		"-netdev", "user,id=net0,restrict=on", "-device", "virtio-net-pci,netdev=net0",
 		"-device", "virtio-rng-pci", "-device", "virtio-serial-pci",
 		"-device", "virtserialport,chardev=ctl,name=" + wire.PortName,
@@ -44,7 +48,7 @@ type qemu struct {
 
 // start boots disk, or loads the snapshot of that name from it. The serial console's output is
 // added to serial.
-func start(img image, disk, serial, snapshot string) (*qemu, error) {
+func start(img image, processors int, disk, serial, snapshot string) (*qemu, error) {
 	qmp, qmpFar, err := socketPair()
 	if err != nil {
 		return nil, err
@@ -64,7 +68,7 @@ func start(img image, disk, serial, snapshot string) (*qemu, error) {
 		// dpkg's many fsyncs do not wait for the host's disk.
 		"-drive", "if=virtio,format=qcow2,cache=unsafe,file=" + disk,
 	}
-	args = append(args, machineArgs()...)
+	args = append(args, machineArgs(processors)...)
 	if snapshot != "" {
 		args = append(args, "-loadvm", snapshot)
 	}
@@ -164,6 +168,12 @@ func (q *qemu) monitor(line string, timeout time.Duration) (string, error) {
 	var text string
 	err = json.Unmarshal(raw, &text)
 	return text, err
+}
+
+// cpuTime is what the emulator took of this machine's processors; it is known when it has ended.
+func (q *qemu) cpuTime() time.Duration {
+	state := q.cmd.ProcessState
+	return state.UserTime() + state.SystemTime()
 }
 
 // kill is a power cut: the process ends at once, and so do its connections.

@@ -88,6 +88,19 @@ func (s signer) public() ([]byte, error) {
 	return out.Bytes(), err
 }
 
+// Mirror is the good repository of a machine of Boot as a directory of this machine, and the file of its key.
+func (m *Machine) Mirror() (dir, key string) {
+	m.t.Helper()
+	dir, key = filepath.Join(filepath.Dir(m.img.disk), mirror), filepath.Join(m.dir, "mirror.gpg")
+	if _, err := os.Stat(filepath.Join(dir, "InRelease")); err != nil {
+		m.t.Fatal(err)
+	}
+	if err := os.WriteFile(key, []byte(m.ReadFile(keyring)), 0o644); err != nil {
+		m.t.Fatal(err)
+	}
+	return dir, key
+}
+
 // makeRepos fills srv with the good repository, from the packages in debs, and its faulty twins.
 func makeRepos(srv, debs, suite string, trusted, stranger signer) error {
 	good := filepath.Join(srv, string(RepoGood))

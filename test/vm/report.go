@@ -26,6 +26,7 @@ type record struct {
 	Retries int     `json:"retries,omitempty"`
 	Prepare float64 `json:"prepare_seconds"` // root, disk and snapshot, when they were not cached
 	Boot    float64 `json:"boot_seconds"`    // boots and snapshot loads together
+	CPU     float64 `json:"cpu_seconds"`     // of real processors, that the machine's emulator took
 	Total   float64 `json:"total_seconds"`
 }
 
@@ -56,6 +57,8 @@ func (sc *scenario) retried() { sc.rec.Retries++ }
 func (sc *scenario) prepared() { sc.rec.Prepare = time.Since(sc.begin).Seconds() }
 
 func (sc *scenario) booted(d time.Duration) { sc.rec.Boot += d.Seconds() }
+
+func (sc *scenario) ran(q *qemu) { sc.rec.CPU += q.cpuTime().Seconds() }
 
 func (sc *scenario) end() {
 	sc.rec.Total = time.Since(sc.begin).Seconds()
@@ -128,10 +131,10 @@ func Report(tests func() int) int {
 // printReport writes the table of scenarios and the counts.
 func printReport(w io.Writer, text []byte) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "\n%-52s %-9s %-5s %8s %6s %7s\n", "scenario", "suite", "", "prepare", "boot", "total s")
+	fmt.Fprintf(&b, "\n%-52s %-9s %-5s %8s %6s %7s %7s\n", "scenario", "suite", "", "prepare", "boot", "cpu", "total s")
 	var count, skips, failed, retries int
 	reasons := map[string]int{}
-	var total float64
+	var total, cpu float64
 	dec := json.NewDecoder(bytes.NewReader(text))
 	for {
 		var r record
@@ -145,6 +148,7 @@ func printReport(w io.Writer, text []byte) error {
 		count++
 		retries += r.Retries
 		total += r.Total
+		cpu += r.CPU
 		switch r.Status {
 		case "skip":
 			skips++
@@ -152,9 +156,9 @@ func printReport(w io.Writer, text []byte) error {
 		case "fail":
 			failed++
 		}
-		fmt.Fprintf(&b, "%-52s %-9s %-5s %8.1f %6.1f %7.1f\n", r.Test, r.Suite, r.Status, r.Prepare, r.Boot, r.Total)
+		fmt.Fprintf(&b, "%-52s %-9s %-5s %8.1f %6.1f %7.1f %7.1f\n", r.Test, r.Suite, r.Status, r.Prepare, r.Boot, r.CPU, r.Total)
 	}
-	fmt.Fprintf(&b, "%d scenarios, %d failed, %d skipped, %d boots retried, %.0f s\n", count, failed, skips, retries, total)
+	fmt.Fprintf(&b, "%d scenarios, %d failed, %d skipped, %d boots retried, %.0f s, %.0f s of processors\n", count, failed, skips, retries, total, cpu)
 	for reason, n := range reasons {
 		fmt.Fprintf(&b, "skipped %d: %s\n", n, reason)
 	}

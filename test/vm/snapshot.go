@@ -14,7 +14,7 @@ import (
 // booted is the snapshot's name inside the disk file.
 const booted = "booted"
 
-// bootLimit is generous: two emulated processors on a loaded machine are slow.
+// bootLimit is generous: an emulated processor on a loaded machine is slow.
 const bootLimit = 420 * time.Second
 
 // snapshot returns a qcow2 file over the suite's disk that holds the booted, idle machine.
@@ -23,7 +23,7 @@ func (c *cache) snapshot(s Suite, img image, imageName string, retried func()) (
 	if err != nil {
 		return "", err
 	}
-	hash, err := key(1, imageName, version, machineArgs())
+	hash, err := key(1, imageName, version, machineArgs(s.processors()))
 	if err != nil {
 		return "", err
 	}
@@ -34,7 +34,7 @@ func (c *cache) snapshot(s Suite, img image, imageName string, retried func()) (
 		if err := overlay(img.disk, disk); err != nil {
 			return err
 		}
-		q, err := bootWithRetry(retried, func() (*qemu, error) { return start(img, disk, serial, "") })
+		q, err := bootWithRetry(retried, func() (*qemu, error) { return start(img, s.processors(), disk, serial, "") })
 		if err != nil {
 			return fmt.Errorf("%w\nserial console:\n%s", err, fileTail(serial, 30))
 		}

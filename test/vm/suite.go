@@ -11,6 +11,24 @@ type Suite struct {
 	splitUsr bool
 	// buildTools says that the repository offers what rdma-core is built with, see WithBuildTools.
 	buildTools bool
+	// twoProcessors says that the machine has two, see Measuring.
+	twoProcessors bool
+}
+
+// Measuring is the suite with a machine of two processors, for scenarios that measure: of two processes that wait for
+// each other on one, the scheduler would be measured. Others do one thing after the other, and the second emulated
+// processor would cost a fifth more of the real ones' time.
+func (s Suite) Measuring() Suite {
+	s.twoProcessors = true
+	return s
+}
+
+// processors is how many the machine has.
+func (s Suite) processors() int {
+	if s.twoProcessors {
+		return 2
+	}
+	return 1
 }
 
 // WithBuildTools is the suite with a repository that also offers what profile edge builds rdma-core with.
