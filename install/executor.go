@@ -94,6 +94,9 @@ func (r *run) executorOf(s plan.Step) (executor, error) {
 	case plan.KindInitramfs:
 		return &initramfsStep{run: r}, nil
 	case plan.KindRemove:
+		if s.Changes.BroughtBy != "" {
+			return &toolsAwayStep{run: r}, nil
+		}
 		return &removeStep{run: r}, nil
 	case plan.KindHold:
 		return &holdStep{run: r}, nil

@@ -60,6 +60,9 @@ func (x *packagesStep) check(ctx context.Context, s plan.Step, _ bool) (bool, er
 	if s.ID == plan.RemovalStep {
 		return true, nil // what has these names now came after it
 	}
+	if x.run.toolsGone(s.ID) {
+		return true, nil // a later step has begun to take them away
+	}
 	db, err := x.run.pm.Installed(ctx)
 	if err != nil {
 		return false, err

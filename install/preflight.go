@@ -177,8 +177,8 @@ func (r *run) recordedRequests(requests map[string]pkgmgr.Request) error {
 			return err
 		}
 		requests[id] = u.Request
-		if id == plan.RemovalStep && rec.left != nil {
-			requests[id] = pkgmgr.Request{} // what has these names now came after it
+		if id == plan.RemovalStep && rec.left != nil || r.toolsGone(id) {
+			requests[id] = pkgmgr.Request{} // what has these names now came after it, or a later step takes it away
 		}
 		r.old = append(r.old, u.Old...)
 	}

@@ -91,10 +91,10 @@ func sameRepository(a, b string) bool {
 	return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/")
 }
 
-// ofVendor says that a package's name or version has the mark of a vendor's stack.
+// ofVendor says that a package's name or version has the mark of a vendor's stack, or of a build of rdmactl's.
 func ofVendor(name, version string) bool {
 	name, _, _ = strings.Cut(name, ":")
-	return detect.OfVendor(name, version)
+	return strings.Contains(version, plan.PackageMark) || detect.OfVendor(name, version)
 }
 
 // brokenGoes says that packages are not whole, and that the plan takes all of them away: they need no mending then,

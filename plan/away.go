@@ -86,7 +86,7 @@ func restoreStep(in rules.Input) []Step {
 		Why: "each is replaced by the distribution's version, however low its number is, or goes where the distribution has none; " +
 			"all that comes and all that goes is kept before the first package changes",
 		Changes: Changes{Packages: changes, NotFrom: rules.AwayRepositoryNames(in)},
-		Undo:    "put the vendor's packages back, which were kept before the change, and remove those that this step added",
+		Undo:    "put the packages back as they were kept before the change, and remove those that this step added",
 		Root:    true, Network: true,
 	}}
 }

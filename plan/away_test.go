@@ -86,6 +86,13 @@ func TestVendorStackIsGivenBack(t *testing.T) {
 		"only what DKMS keeps": {
 			f: bookworm(connectX5, orphan), verdict: plan.Install, steps: []string{"packages", "leftovers", "initramfs", "activate"},
 		},
+		"packages that were built from source": {
+			f: bookworm(connectX5, installed(
+				facts.Package{Name: "libibverbs1", Version: "56.1-1+rdmactl1", Status: "install ok installed", Origin: "inbox"},
+				facts.Package{Name: "rdma-core", Version: "56.1-1+rdmactl1", Status: "install ok installed", Origin: "inbox"},
+			)), verdict: plan.Install,
+			restored: []string{"libibverbs1", "rdma-core"}, steps: []string{"packages", "load-modules", "verify"}, without: []string{"initramfs", "activate", "old-repository"},
+		},
 		"an inbox package of the same names is not the vendor's": {
 			f: bookworm(connectX5, installed(facts.Package{Name: "libibverbs1", Version: "44.0-2", Status: "install ok installed", Origin: "inbox"})), verdict: plan.Install,
 			without: []string{"leftovers", "initramfs", "activate"},

@@ -129,7 +129,7 @@ func Make(f facts.Facts, p profiles.Profile, m *matrix.Index, req Request) (Plan
 		out.Warnings = append(out.Warnings, fromSource(in, best, out.Steps)...)
 		out.Warnings = append(out.Warnings, signedInImage(in, best, out.Steps)...)
 	}
-	out.Steps = holdSteps(in, best, out.Steps, req, held)
+	out.Steps = toolsAway(holdSteps(in, best, out.Steps, req, held), req)
 	burns, err := checkFirmware(in, best, out.Steps, req)
 	if err != nil {
 		return Plan{}, err

@@ -49,6 +49,9 @@ func afterPlan(in rules.Input, p Plan, req Request) []Hint {
 	if req.Hold {
 		words = append(words, "--hold")
 	}
+	if req.RemoveBuildDeps {
+		words = append(words, "--remove-build-deps")
+	}
 	if image == "" { // an image is never activated, but by its boot
 		add("--activate", req.Activate)
 	} else if req.Aside {

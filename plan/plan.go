@@ -171,6 +171,8 @@ type Changes struct {
 	Use        *UseChange        `json:"use,omitempty"`
 	Hold       *HoldChange       `json:"hold,omitempty"`
 	Script     *ScriptChange     `json:"script,omitempty"`
+	// BroughtBy is the id of an earlier step whose packages a step of KindRemove takes away again.
+	BroughtBy string `json:"brought_by,omitempty"`
 }
 
 // RepositoryChange is a package source that is added.
@@ -314,6 +316,8 @@ type Request struct {
 	Installer *Installer
 	// AcceptEOL is the user's consent to a stack that nobody maintains: for what to type next.
 	AcceptEOL bool
+	// RemoveBuildDeps removes what was installed to build with when the build is done.
+	RemoveBuildDeps bool
 	// Hold keeps the packages of the stack at the version that the plan leaves; Own are the holds that earlier runs set.
 	Hold    bool
 	Own     []OwnHold

@@ -415,7 +415,7 @@ func sourceSteps(in rules.Input, c *rules.Candidate, req Request) []Step {
 	}
 	if needs := buildNeeds(in, c); len(needs) > 0 {
 		out = append(out, Step{
-			ID: "build-tools", Kind: KindPackages, Summary: "install " + plural(len(needs), "package") + " to build with",
+			ID: BuildToolsStep, Kind: KindPackages, Summary: "install " + plural(len(needs), "package") + " to build with",
 			Why: "the stack is compiled on this host", Changes: Changes{Packages: needs},
 			Undo: "remove the packages that this step added", Root: true, Network: true,
 		})

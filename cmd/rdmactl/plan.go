@@ -39,9 +39,11 @@ type wishOptions struct {
 	acceptEOL bool
 	installer *plan.Installer
 	hold      bool
-	own       []plan.OwnHold // that earlier runs set, where the journals can be read
-	matrix    []string
-	loaded    map[string]profiles.Profile // each is read once for all hosts
+	// removeBuildDeps takes away what was installed to build with.
+	removeBuildDeps bool
+	own             []plan.OwnHold // that earlier runs set, where the journals can be read
+	matrix          []string
+	loaded          map[string]profiles.Profile // each is read once for all hosts
 }
 
 func (o *wishOptions) addFlags(f *pflag.FlagSet) {
@@ -55,6 +57,7 @@ func (o *wishOptions) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.upgrade, "upgrade", false, "move to the newest release of the stack's branch although an older one serves")
 	f.BoolVar(&o.firmware, "firmware", false, "also install the vendor's package that burns the cards' firmware, which no rollback takes back")
 	f.BoolVar(&o.hold, "hold", false, "keep the stack's packages at their version: apt-mark hold, dnf versionlock or zypper addlock, until rdmactl changes the stack")
+	f.BoolVar(&o.removeBuildDeps, "remove-build-deps", false, "when a build from source is done, remove the packages that were installed for it; shared libraries stay")
 	o.supplyOptions.addFlags(f)
 	f.StringVar(&o.activate, "activate", "", "when the stack comes into use: auto (the default), live, reboot, or none")
 	f.StringArrayVar(&o.matrix, "matrix", nil, "add the matrix files at `PATH`, a file or a directory of *.yaml, to the built-in ones (may be repeated)")
@@ -65,7 +68,7 @@ func (o *wishOptions) addFlags(f *pflag.FlagSet) {
 func (o *wishOptions) request(told host.Told, kernel string) plan.Request {
 	req := plan.Request{
 		Profile: o.profile, Stack: o.stack, Version: o.version, Method: o.method, Cards: o.cards, Netdev: o.netdev,
-		Date: o.date, Kernel: kernel, Upgrade: o.upgrade, Firmware: o.firmware, Installer: o.installer, AcceptEOL: o.acceptEOL, Hold: o.hold, Own: o.own, Activate: o.activate, Aside: o.aside, Matrix: o.matrix,
+		Date: o.date, Kernel: kernel, Upgrade: o.upgrade, Firmware: o.firmware, Installer: o.installer, AcceptEOL: o.acceptEOL, Hold: o.hold, RemoveBuildDeps: o.removeBuildDeps, Own: o.own, Activate: o.activate, Aside: o.aside, Matrix: o.matrix,
 	}
 	if told.Kind == "root" {
 		req.Root = told.Root

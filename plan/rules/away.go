@@ -40,9 +40,9 @@ func AwaitsBoot(in Input) bool {
 	return own && len(vendorModules(in)) > 0
 }
 
-// AwayPackages are the packages of vendors' stacks on a host, half installed ones among them, by name and
-// architecture: those that detect has told to be a vendor's, and those of unknown origin that the layout of that stack
-// lists. No name alone is enough: the distribution has most of them as well.
+// AwayPackages are the packages of other stacks than the distribution's on a host, half installed ones among them, by
+// name and architecture: those that detect has told to be a vendor's, those of unknown origin that the layout of that
+// stack lists, and those that rdmactl has built from source. No name alone is enough: the distribution has most of them as well.
 func AwayPackages(in Input) []facts.Package {
 	all, ok := in.Facts.Packages.Installed.Get()
 	if !ok {
@@ -57,6 +57,12 @@ func AwayPackages(in Input) []facts.Package {
 	}
 	for _, p := range all {
 		if p.Origin == "unknown" && listedBy(in, vendors, p.Name) {
+			out = append(out, p)
+		}
+	}
+	for _, p := range all {
+		if BuiltHere(p) {
+			p.Origin = "rdma-core" // the number of its version is the distribution's own way of counting
 			out = append(out, p)
 		}
 	}

@@ -14,6 +14,9 @@ const OlderThanInstalled Code = "older-than-installed"
 // distribution's package of the same source, and tells the two apart.
 const PackageMark = "+rdmactl"
 
+// BuiltHere says that rdmactl has built a package.
+func BuiltHere(p facts.Package) bool { return strings.Contains(p.Version, PackageMark) }
+
 // olderThanInstalled refuses packages of a release that the host's own packages are newer than: package managers take
 // the newer one back with the next update, and what was built against it may not start with the older one.
 func (h *vendorHost) olderThanInstalled(c *Candidate) {

@@ -31,7 +31,7 @@ const suite = "bookworm"
 func rootPackages() []string {
 	return []string{
 		"dbus", "dkms", "dnf", "ethtool", "gcc", "iproute2", "kmod", "libc6-dev", "libnl-3-200", "libnl-route-3-200", "linux-headers-amd64", "linux-image-amd64",
-		"lsof", "make", "pciutils", "perl", "procps", "python3", "rpm", "systemd", "systemd-sysv", "udev", "util-linux",
+		"lsof", "make", "openssl", "pciutils", "perl", "procps", "python3", "rpm", "systemd", "systemd-sysv", "udev", "util-linux",
 	}
 }
 
