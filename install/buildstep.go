@@ -78,7 +78,7 @@ func (x *buildStep) request(s plan.Step) (build.Request, error) {
 
 // ready says before anything changes what would stop the build: no source, nothing that proves it, or a
 // directory in its place that is someone else's.
-func (x *buildStep) ready(s plan.Step) error {
+func (x *buildStep) ready(ctx context.Context, s plan.Step) error {
 	if err := x.sourceProven(s); err != nil {
 		return err
 	}
@@ -98,6 +98,27 @@ func (x *buildStep) ready(s plan.Step) error {
 		return fault.New(fault.Stopped, "prefix-taken", "move it away, or name another prefix in a profile of your own",
 			"cannot build into %s: it is there already, and not by rdmactl", req.Prefix)
 	}
+	return build.Prove(ctx, h, req)
+}
+
+// forgetBuilds removes what was gathered for builds, where the run ends before them.
+func (r *run) forgetBuilds() error {
+	for _, s := range r.plan.Steps {
+		if s.Kind != plan.KindBuild || s.Changes.Build == nil || s.Changes.Build.Packages != "" {
+			continue
+		}
+		req, err := (&buildStep{run: r}).request(s)
+		if err != nil || req.Source.Location == "" {
+			return err
+		}
+		h, err := r.buildHost()
+		if err != nil {
+			return err
+		}
+		if err := build.Forget(h, req); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -108,16 +129,25 @@ func (x *buildStep) sourceProven(s plan.Step) error {
 		return err
 	}
 	const hint = "give the source with --source (a tarball, a .dsc, a directory or an address) and --sha256, or --signature and --key"
+	if err := sourceNamed(*s.Changes.Build); err != nil {
+		return err
+	}
 	switch {
-	case req.Source.Location == "":
-		return fault.New(fault.Stopped, "no-source", "fetch "+upstreamAddress(s.Changes.Build.Version)+", compare its SHA-256 with the one in a source package of a distribution that you trust (Checksums-Sha256 of its .dsc), "+
-			"and give the file with --source and --sha256; or that .dsc itself with --key",
-			"cannot build %s: no source is named, and nothing that rdmactl knows proves upstream's archive", s.Changes.Build.Version)
 	case req.Source.SHA256 == "" && req.Source.Signature == "" && len(req.Source.Keyrings) == 0 && !req.Source.TrustDirectory:
 		return fault.New(fault.Stopped, "source-not-verified", hint+"; a directory of your own is taken with --trust-source",
 			"cannot build from %s: nothing proves that it is what it is taken for", req.Source.Location)
 	}
 	return nil
+}
+
+// sourceNamed stops a build of which nobody says what it is built from.
+func sourceNamed(b plan.BuildChange) error {
+	if b.Source != "" {
+		return nil
+	}
+	return fault.New(fault.Stopped, "no-source", "fetch "+upstreamAddress(b.Version)+", compare its SHA-256 with the one in a source package of a distribution that you trust (Checksums-Sha256 of its .dsc), "+
+		"and give the file with --source and --sha256; or that .dsc itself with --key",
+		"cannot build %s: no source is named, and nothing that rdmactl knows proves upstream's archive", b.Version)
 }
 
 func (x *buildStep) check(_ context.Context, s plan.Step, _ bool) (bool, error) {

@@ -44,7 +44,7 @@ func (r *run) preflight(ctx context.Context) error {
 			continue
 		}
 		if s.Kind == plan.KindBuild {
-			if err := (&buildStep{run: r}).ready(s); err != nil {
+			if err := (&buildStep{run: r}).ready(ctx, s); err != nil {
 				return err
 			}
 		}

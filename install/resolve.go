@@ -98,6 +98,11 @@ func DryRun(ctx context.Context, env Env, p plan.Plan, allowed []string, out io.
 	}
 	for _, s := range p.Steps {
 		rep.Steps = append(rep.Steps, StepReport{ID: s.ID, Status: "pending"})
+		if s.Kind == plan.KindBuild && s.Changes.Build != nil {
+			if err := sourceNamed(*s.Changes.Build); err != nil {
+				return rep, err
+			}
+		}
 	}
 	var solver pkgmgr.Solver = env.Manager
 	if env.Manager == nil {

@@ -335,7 +335,7 @@ func (r *run) stopped(ctx context.Context, cause error) error {
 	state := journal.Stopped
 	if len(r.records()) > 0 {
 		state = journal.Unfinished // of an earlier attempt
-	} else if err := r.untrust(context.WithoutCancel(ctx)); err != nil {
+	} else if err := errors.Join(r.untrust(context.WithoutCancel(ctx)), r.forgetBuilds()); err != nil {
 		if err := r.note("%v", err); err != nil {
 			return err
 		}

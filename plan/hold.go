@@ -186,12 +186,8 @@ func holdStep(in rules.Input, c *rules.Candidate, steps []Step, own []OwnHold) [
 		return nil
 	}
 	slices.SortFunc(change.Packages, func(a, b HeldPackage) int { return strings.Compare(a.Name, b.Name) })
-	summary := "hold " + plural(len(change.Packages), "package") + " at the version that this plan leaves"
-	if change.Brought {
-		summary = "hold the stack's packages at the version that this plan leaves"
-	}
 	return []Step{{
-		ID: HoldStep, Kind: KindHold, Summary: summary,
+		ID: HoldStep, Kind: KindHold, Summary: "hold the stack's packages at the version that this plan leaves",
 		Why: "an upgrade of the whole host then passes them over, security updates among them; rdmactl lifts its own holds itself where it changes the stack. By hand: " +
 			liftedByHand(in.Facts.Packages.Manager.Or("")),
 		Changes: Changes{Hold: &change},
@@ -199,7 +195,8 @@ func holdStep(in rules.Input, c *rules.Candidate, steps []Step, own []OwnHold) [
 	}}
 }
 
-// inboxHeld are the packages of the distribution's stack that the profile names, under the names that they have here.
+// inboxHeld are the packages of the distribution's stack that the profile names, under the names that they have here,
+// and all others of rdma-core's source: some of them come as dependencies, and half a stack that is held is a mixed one.
 // Those that belong to no stack (ethtool) are not held. What is built from the source tree's own packaging (c) has the
 // same names.
 func inboxHeld(in rules.Input, c *rules.Candidate, steps []Step, add func(HeldPackage)) {
@@ -226,6 +223,13 @@ func inboxHeld(in rules.Input, c *rules.Candidate, steps []Step, add func(HeldPa
 			add(HeldPackage{Name: name, Why: want.Why, Optional: want.Optional})
 		case c != nil && len(steps) > 0:
 			add(HeldPackage{Name: name, Why: want.Why, Optional: true})
+		}
+	}
+	family := in.Facts.Distro.Family.Or("")
+	for _, name := range builtPackages(family) {
+		library := strings.HasPrefix(name, "lib") && !strings.HasSuffix(name, "-dev") && !strings.HasSuffix(name, "-devel")
+		if slices.ContainsFunc(installed, isNamed(name)) || library && len(comes) > 0 {
+			add(HeldPackage{Name: name, Why: "of the same source", Optional: true})
 		}
 	}
 }

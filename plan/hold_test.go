@@ -48,8 +48,11 @@ func heldBy(p plan.Plan, id string) []string {
 
 func TestHoldOfTheDistributionsStack(t *testing.T) {
 	wanted := []string{"ibverbs-providers", "ibverbs-utils", "infiniband-diags", "libibverbs1", "mstflint", "perftest", "rdma-core", "rdmacm-utils"}
+	// They come as dependencies, under the one name or the other.
+	libraries := []string{"libibmad5", "libibnetdisc5", "libibnetdisc5t64", "libibumad3", "librdmacm1", "librdmacm1t64"}
 	bare := makePlan(t, bookworm(), "inbox", plan.Request{Hold: true})
-	if diff := cmp.Diff(wanted, heldBy(bare, plan.HoldStep)); diff != "" {
+	all := slices.Sorted(slices.Values(slices.Concat(wanted, libraries)))
+	if diff := cmp.Diff(all, heldBy(bare, plan.HoldStep)); diff != "" {
 		t.Fatalf("of a bare host (-want +got):\n%s", diff)
 	}
 	// The step comes right after the packages, says how the holds are lifted by hand, and does not touch ethtool.
@@ -237,7 +240,7 @@ func TestHoldIsShown(t *testing.T) {
 	if err := plan.Render(&text, makePlan(t, bookworm(), "inbox", plan.Request{Hold: true}), false); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"hold: hold 8 packages at the version that this plan leaves", "hold libibverbs1: the verbs library", "apt-mark unhold NAME"} {
+	for _, want := range []string{"hold: hold the stack's packages at the version that this plan leaves", "hold libibverbs1: the verbs library", "apt-mark unhold NAME"} {
 		if !strings.Contains(strings.Join(strings.Fields(text.String()), " "), want) {
 			t.Errorf("no %q in\n%s", want, text.String())
 		}

@@ -58,6 +58,9 @@ func afterPlan(in rules.Input, p Plan, req Request) []Hint {
 		add("--activate", ActivateNone)
 	}
 	add("--source", req.Source)
+	if slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Kind == KindBuild && s.Changes.Build.Source == "" }) {
+		words = append(words, "--source FILE --sha256 DIGITS") // nothing that rdmactl knows proves upstream's archive
+	}
 	add("--sha256", req.SHA256)
 	add("--signature", req.Signature)
 	for _, file := range req.Keys {

@@ -137,7 +137,7 @@ func Build(built facts.Field[[]facts.BuiltLibrary], stack, want string) (facts.B
 	for _, l := range builds {
 		there = append(there, printable(l.Version.Or("unknown version"))+" ("+printable(l.Prefix)+")")
 	}
-	hint := "`rdmactl install --stack rdma-core --activate none` builds one beside what programs get"
+	hint := "`rdmactl install --stack rdma-core --activate none --source FILE --sha256 DIGITS` builds one beside what programs get"
 	if len(there) > 0 {
 		hint = "built are " + strings.Join(there, ", ") + "; " + hint
 	}
@@ -191,7 +191,7 @@ func newer(a, b facts.BuiltLibrary) bool {
 // Mixed says why a build would find no device: its providers are not of its own private ABI. The error is a
 // *fault.Error.
 func Mixed(l facts.BuiltLibrary) error {
-	const hint = "build it anew: `rdmactl install --stack rdma-core --version VERSION --activate none`"
+	const hint = "build it anew: `rdmactl install --stack rdma-core --version VERSION --activate none --source FILE --sha256 DIGITS`"
 	stop := func(code, format string, args ...any) error {
 		return fault.New(fault.Stopped, code, hint, "cannot use the build in "+printable(l.Prefix)+": "+format, args...)
 	}

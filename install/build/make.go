@@ -134,40 +134,87 @@ func (req Request) inputs(source string) (string, error) {
 
 // Make gathers, verifies, builds and stages. Outside of its work directory it changes nothing.
 func Make(ctx context.Context, h Host, req Request) (Built, error) {
-	if err := req.complete(); err != nil {
+	m, err := newMaking(h, req)
+	if err != nil {
 		return Built{}, err
 	}
-	id, err := req.id()
-	if err != nil {
-		return Built{}, fmt.Errorf("cannot name the build: %w", err)
+	src, done, err := m.gather(ctx)
+	if m.work != nil {
+		defer m.work.Close() // files in it are closed with an error
 	}
-	m := &making{host: h, req: req, out: Built{Work: path.Join(req.Cache, id), Jobs: req.Jobs}}
-	m.out.Stage, m.out.Log = path.Join(m.out.Work, stageName), path.Join(m.out.Work, logName)
-	if done, err := m.placed(req.Source.SHA256); done || err != nil {
-		return m.out, err
-	}
-	if err := m.open(id); err != nil {
-		return m.out, err
-	}
-	defer m.work.Close() // files in it are closed with an error
-	g := gathering{work: m.work, limits: req.Limits, transport: req.Transport, now: h.Now()}
-	src, err := g.gather(ctx, req.Source)
-	if err != nil {
-		return m.out, err
-	}
-	if done, err := m.placed(src.SHA256); done || err != nil {
-		return m.out, err
-	}
-	if done, err := m.staged(src.SHA256); done || err != nil {
+	if done || err != nil {
 		return m.out, err
 	}
 	return m.out, m.build(ctx, src)
+}
+
+// Prove gathers, verifies and unpacks the source of a build, and looks whether it is of the version that is asked for: all
+// that can be told before there is a compiler. It changes nothing outside of its work directory, where Make takes up what
+// was gathered, and leaves nothing there when it fails.
+func Prove(ctx context.Context, h Host, req Request) error {
+	m, err := newMaking(h, req)
+	if err != nil {
+		return err
+	}
+	src, done, err := m.gather(ctx)
+	if m.work != nil {
+		defer m.work.Close() // files in it are closed with an error
+	}
+	if !done && err == nil {
+		_, _, err = m.tree(ctx, src)
+	}
+	if err != nil {
+		return errors.Join(err, Clean(h, m.out))
+	}
+	return nil
+}
+
+// Forget removes the work directory of a build that is not made after all.
+func Forget(h Host, req Request) error {
+	m, err := newMaking(h, req)
+	if err != nil {
+		return err
+	}
+	return Clean(h, m.out)
+}
+
+func newMaking(h Host, req Request) (*making, error) {
+	if err := req.complete(); err != nil {
+		return nil, err
+	}
+	id, err := req.id()
+	if err != nil {
+		return nil, fmt.Errorf("cannot name the build: %w", err)
+	}
+	m := &making{host: h, req: req, id: id, out: Built{Work: path.Join(req.Cache, id), Jobs: req.Jobs}}
+	m.out.Stage, m.out.Log = path.Join(m.out.Work, stageName), path.Join(m.out.Work, logName)
+	return m, nil
+}
+
+// gather brings and verifies the source; done says that it is built already.
+func (m *making) gather(ctx context.Context) (src gathered, done bool, err error) {
+	if done, err := m.placed(m.req.Source.SHA256); done || err != nil {
+		return src, done, err
+	}
+	if err := m.open(m.id); err != nil {
+		return src, false, err
+	}
+	g := gathering{work: m.work, limits: m.req.Limits, transport: m.req.Transport, now: m.host.Now()}
+	if src, err = g.gather(ctx, m.req.Source); err != nil {
+		return src, false, err
+	}
+	if done, err = m.placed(src.SHA256); done || err != nil {
+		return src, done, err
+	}
+	done, err = m.staged(src.SHA256)
+	return src, done, err
 }
 
 // making is one call of Make.
 type making struct {
 	host Host
 	req  Request
+	id   string
 	out  Built
 	work *os.Root
 }
@@ -271,27 +318,32 @@ func (m *making) treeDir() (string, error) {
 	return path.Join("tree", names[0]), nil
 }
 
-func (m *making) build(ctx context.Context, src gathered) error {
+// tree unpacks what was gathered, and tells where it is in the work directory, and its private ABI.
+func (m *making) tree(ctx context.Context, src gathered) (dir string, abi int, err error) {
 	for _, name := range []string{stageName, "out", "packaging"} {
 		if err := discard(m.work, name); err != nil {
-			return fmt.Errorf("cannot clear %s: %w", m.out.Work, err)
+			return "", 0, fmt.Errorf("cannot clear %s: %w", m.out.Work, err)
 		}
 	}
 	if src.archive != "" {
 		if err := m.unpack(ctx, src.archive, "tree"); err != nil {
-			return err
+			return "", 0, err
 		}
 	}
 	if src.packaging != "" {
 		if err := m.unpack(ctx, src.packaging, "packaging"); err != nil {
-			return err
+			return "", 0, err
 		}
 	}
-	dir, err := m.treeDir()
-	if err != nil {
-		return fmt.Errorf("cannot look into the source: %w", err)
+	if dir, err = m.treeDir(); err != nil {
+		return "", 0, fmt.Errorf("cannot look into the source: %w", err)
 	}
-	abi, err := m.version(dir)
+	abi, err = m.version(dir)
+	return dir, abi, err
+}
+
+func (m *making) build(ctx context.Context, src gathered) error {
+	dir, abi, err := m.tree(ctx, src)
 	if err != nil {
 		return err
 	}

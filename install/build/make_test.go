@@ -273,3 +273,45 @@ func TestJobs(t *testing.T) {
 		t.Errorf("this machine has %+v", m)
 	}
 }
+
+// TestProve: what is wrong with a source is told before anything is compiled, and nothing is left then; a source that is
+// right waits for the build.
+func TestProve(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(b *bench)
+		code   string
+	}{
+		"right":          {func(*bench) {}, ""},
+		"wrong checksum": {func(b *bench) { b.req.Source.SHA256 = strings.Repeat("0", 64) }, "wrong-checksum"},
+		"wrong version":  {func(b *bench) { b.req.Version = "57.0" }, "wrong-version"},
+		"no rdma-core":   {func(b *bench) { b.archive(file("x/CMakeLists.txt", "project(other)\nset(PACKAGE_VERSION \"56.1\")\n")) }, "unknown-source"},
+		"no source":      {func(b *bench) { b.req.Source.Location = filepath.Join(b.dir, "none.tar.gz") }, "no-source"},
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
+			b := newBench(t)
+			c.change(b)
+			b.program("cmake", "#!/bin/sh\necho called >"+filepath.Join(b.dir, "called")+"\n")
+			err := build.Prove(t.Context(), b.h, b.req)
+			var f *fault.Error
+			switch {
+			case c.code == "" && err != nil, c.code != "" && !errors.As(err, &f):
+				t.Fatal(err)
+			case f != nil && f.Code != c.code:
+				t.Errorf("code %s, want %s: %v", f.Code, c.code, err)
+			}
+			if _, err := os.Stat(filepath.Join(b.dir, "called")); err == nil {
+				t.Error("it was configured")
+			}
+			left, err := filepath.Glob(b.req.Cache + "/*")
+			if err != nil || len(left) > 0 != (c.code == "") {
+				t.Errorf("in the cache are %v, %v", left, err)
+			}
+			if err := build.Forget(b.h, b.req); err != nil {
+				t.Error(err)
+			}
+			if left, err := filepath.Glob(b.req.Cache + "/*"); err != nil || len(left) > 0 {
+				t.Errorf("after it is forgotten: %v, %v", left, err)
+			}
+		})
+	}
+}

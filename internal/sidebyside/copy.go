@@ -95,7 +95,7 @@ func (c Copies) IsDefault(copy Copy) bool { return c.Default != "" && c.Default 
 
 // Check says why a copy would not serve programs of format native, such as elf64-x86-64.
 func (c Copy) Check(native string) error {
-	const anew = "build it anew: `rdmactl install --stack rdma-core --version VERSION --activate none`"
+	const anew = "build it anew: `rdmactl install --stack rdma-core --version VERSION --activate none --source FILE --sha256 DIGITS`"
 	stop := func(code, hint, format string, args ...any) error {
 		return fault.New(fault.Stopped, code, hint, "cannot use "+c.Name()+": "+format, args...)
 	}

@@ -235,4 +235,4 @@ func Elsewhere(r host.Reader, env []string, all Copies) bool {
 	return false
 }
 
-const hintIntact = "move its directory away and build it anew: `rdmactl install --stack rdma-core --version VERSION --activate none`"
+const hintIntact = "move its directory away and build it anew: `rdmactl install --stack rdma-core --version VERSION --activate none --source FILE --sha256 DIGITS`"
