@@ -242,10 +242,13 @@ func (r *run) takeModuleKeys(before []string) error {
 	return nil
 }
 
-// dropModuleKeys removes what of keys and certificates came with a transaction that is taken back. On a host that
+// dropModuleKeys removes what of keys and certificates came with a transaction that is taken back, or with its undo: DKMS
+// signs a stack that is put back anew, and where the first key was taken from an image it makes another. On a host that
 // runs a key that DKMS made may be enrolled by now, and stays.
-func (r *run) dropModuleKeys(before []string) error {
-	if !r.signsModules() || !r.inImage() && r.order.ModuleKey == nil {
+//
+// again says that packages come back whose modules DKMS builds.
+func (r *run) dropModuleKeys(before []string, again bool) error {
+	if !r.signsModules() && !(again && r.inImage()) || !r.inImage() && r.order.ModuleKey == nil {
 		return nil
 	}
 	for _, p := range keyPairs() {

@@ -168,12 +168,43 @@ func TestModuleKeysOfAnImage(t *testing.T) {
 			if noted := len(j.Entries) > 0; noted == test.keyStays {
 				t.Errorf("notes: %+v", j.Entries)
 			}
-			if err := r.dropModuleKeys(before); err != nil {
+			if err := r.dropModuleKeys(before, false); err != nil {
 				t.Fatal(err)
 			}
 			if got := !there(certificate); got != test.undone {
 				t.Errorf("after the way back the certificate is gone: %v", got)
 			}
 		})
+	}
+}
+
+// A stack that is put back into an image is signed anew by DKMS, with a key that must not stay either; the certificate
+// that was there does.
+func TestModuleKeyOfAStackThatIsPutBack(t *testing.T) {
+	key, certificate := keyPairs()[0].key, keyPairs()[0].certificate
+	for _, image := range []bool{true, false} {
+		b := newBench(t)
+		b.h.put(certificate, "public")
+		r := &run{host: b.h, plan: plan.Plan{Chosen: &plan.Choice{Stack: "inbox", Modules: "inbox"}}}
+		if image {
+			r.host = imageHost{b.h}
+		}
+		before, err := r.keysThere()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.h.put(key, "secret")
+		b.h.put(certificate, "public of the new one")
+		for _, again := range []bool{false, true} {
+			if err := r.dropModuleKeys(before, again); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := b.h.Lstat(key); (err == nil) != !(image && again) {
+				t.Errorf("image %v, again %v: the key is there: %v", image, again, err == nil)
+			}
+		}
+		if _, err := b.h.Lstat(certificate); err != nil {
+			t.Errorf("the certificate is gone: %v", err)
+		}
 	}
 }

@@ -412,7 +412,8 @@ func (x *packagesStep) undo(ctx context.Context, _ plan.Step, rec record) (undon
 	} else if !left.Empty() {
 		return out, fmt.Errorf("cannot take packages back: still different from before: %s", strings.Join(append(left.Purge, left.Remove...), ", "))
 	}
-	if err := x.run.dropModuleKeys(u.Keys); err != nil {
+	again := slices.ContainsFunc(u.Before, func(p pkgmgr.Package) bool { return p.Status == pkgmgr.Installed && strings.Contains(p.Name, "dkms") })
+	if err := x.run.dropModuleKeys(u.Keys, again); err != nil {
 		return out, err
 	}
 	if err := x.restoreMarks(ctx, u); err != nil {
