@@ -46,7 +46,8 @@ func (im image) inside(t *testing.T) []string {
 	return out
 }
 
-// TestKilled ends a run with SIGKILL at several points; both ways on lead to a whole image.
+// TestKilled ends a run with SIGKILL at several points and goes one way on from each, in turn, to a whole image; with
+// RDMACTL_ROOTS_ALL=1 both ways from each. test/faults has the same of every kind of step, without the processes.
 func TestKilled(t *testing.T) {
 	points := []struct {
 		name string
@@ -60,8 +61,11 @@ func TestKilled(t *testing.T) {
 		{"after packages", func(im image) bool { return strings.Contains(im.Journal(), `"step-done"`) }},
 	}
 	tried, back := 0, 0
-	for _, way := range []string{"resume", "rollback"} {
-		for _, point := range points {
+	for i, way := range []string{"resume", "rollback"} {
+		for j, point := range points {
+			if (i+j)%2 != 0 && os.Getenv("RDMACTL_ROOTS_ALL") != "1" {
+				continue
+			}
 			t.Run(way+" "+point.name, func(t *testing.T) {
 				im, before, packages := killedAt(t, point.name, point.at)
 				if left := im.inside(t); len(left) != 0 {

@@ -43,7 +43,7 @@ func TestKilledWhileActivating(t *testing.T) {
 			t.Fatalf("the plan has steps of the kinds %v, not of %s", planned, kind)
 		}
 		for j, way := range []string{"rollback", "resume"} {
-			if os.Getenv("RDMACTL_ROOTS_ALL") == "" && (i+j)%2 != 0 {
+			if os.Getenv("RDMACTL_ROOTS_ALL") != "1" && (i+j)%2 != 0 {
 				continue
 			}
 			tried++
