@@ -33,9 +33,22 @@ func readable(err error) error {
 	return err
 }
 
+// settled reads the journal of a run, and says whether the run is at work. One that ends between the two is read again:
+// without its last entry it would be taken for one that was cut off.
+func settled(open func() (*journal.Run, error), alive func() bool) (j *journal.Run, live bool, err error) {
+	if j, err = open(); err != nil {
+		return nil, false, err
+	}
+	if live = alive(); live || len(j.Entries) > 0 && j.Entries[len(j.Entries)-1].Event == journal.RunEnded {
+		return j, live, nil
+	}
+	j, err = open()
+	return j, false, err
+}
+
 func infoOf(paths Paths, id string) RunInfo {
 	info := RunInfo{ID: id, Log: paths.logFile(id)}
-	j, err := paths.store().Open(id)
+	j, live, err := settled(func() (*journal.Run, error) { return paths.store().Open(id) }, alive(paths, id))
 	if err != nil {
 		info.State, info.Note = journal.Failed, err.Error()
 		return info
@@ -61,7 +74,7 @@ func infoOf(paths Paths, id string) RunInfo {
 	if j.Torn > 0 {
 		info.Note = "the last journal line is incomplete and ignored (power cut)"
 	}
-	info.State = journal.StateOf(j.Entries, alive(paths, id)())
+	info.State = journal.StateOf(j.Entries, live)
 	if info.State == journal.Unfinished && len(j.Entries) == 0 {
 		info.State, info.Note = journal.Stopped, "never begun"
 	}
